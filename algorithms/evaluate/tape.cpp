@@ -194,7 +194,8 @@ void Tape::run(Register *r, const TensorView *tensors) const {
         switch (i->code) {
             EACH_OP(OP_CASES)
         case code_select: t = a.integer ? b : c; break;
-        case code_move: t = a; break;
+        case code_move:
+        case code_f64_bits: t = a; break;
         case code_clamp: t.integer = std::max(std::min(a.integer, c.integer - 1), b.integer); break;
         case code_load: load(*i, r, tensors); break;
         case code_skip_unless:

@@ -62,16 +62,32 @@ public:
     DType type(size_t root) const { return types_[root]; }
     Scalar value(const Register *frame, size_t root) const { return to_scalar(types_[root], frame[results_[root]]); }
 
-private:
+    // What it is made of, for who carries something along with the values. Every register but a guarded load's has one instruction that
+    // writes it, so after run() all values are still there.
     struct Instruction {
         uint16_t code;
         int target, a = 0, b = 0, c = 0;  // registers
         int detail = 0;                   // see tape_codes.h
     };
+    // A function that the expressions had by name: the instructions first ..= last - 1 are its definition. Nothing else uses what
+    // they write, but for the target.
+    struct Application {
+        size_t first, last;
+        int target;
+        std::vector<int> arguments;  // registers
+        DType type;
+        FunctionRef function;
+    };
+    const std::vector<Instruction> &instructions() const { return code_; }
+    const int *access(const Instruction &load) const { return &accesses_[static_cast<size_t>(load.detail)]; }  // tensor, rank, registers
+    const std::vector<Application> &applications() const { return applications_; }  // by where they begin, outer ones first
+
+private:
     class Compiler;
     void load(const Instruction &i, Register *frame, const TensorView *tensors) const;
     std::vector<Instruction> code_;
     std::vector<int> accesses_;  // of each load: tensor, rank, index registers
+    std::vector<Application> applications_;
     std::vector<std::pair<int, Register>> constants_;
     std::vector<int> results_;
     std::vector<DType> types_;

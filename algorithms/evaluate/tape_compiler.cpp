@@ -1,4 +1,5 @@
 // Tape's constructor: one pass over the expressions, operands first.
+#include <algorithm>
 #include <deque>
 
 #include "algorithms/evaluate/tape.h"
@@ -18,6 +19,7 @@ private:
     int emit_operation(const Expr &e);
     int emit_cast(const Expr &e);
     int emit_load(const Expr &e);
+    int emit_function(const Expr &e);
     int add(uint16_t code, int a, int b = 0, int c = 0, int detail = 0);
 
     Tape &tape_;
@@ -75,7 +77,7 @@ int Tape::Compiler::emit_new(const Expr &e) {
         return add(code_clamp, x, lo, hi);
     }
     case ExprKind::operation: return emit_operation(e);
-    case ExprKind::function: return emit(definitions_.emplace_back(definition_of(e)));
+    case ExprKind::function: return emit_function(e);
     case ExprKind::cast: return emit_cast(e);
     case ExprKind::bitcast: {
         int x = emit(e->args[0]);
@@ -83,7 +85,7 @@ int Tape::Compiler::emit_new(const Expr &e) {
         if (e.type() == DType::f32) return add(code_f32_of_bits, x);
         if (is_coded_float(e.type()) || e.type() == DType::u8)
             return add(code_bitcast, x, 0, 0, static_cast<int>(e->args[0].type()) | static_cast<int>(e.type()) << 6);
-        return add(code_move, x);
+        return add(code_f64_bits, x);
     }
     }
     throw InternalError("an expression of unknown kind");
@@ -92,8 +94,8 @@ int Tape::Compiler::emit_new(const Expr &e) {
 int Tape::Compiler::emit_operation(const Expr &e) {
     int x[3] = {0, 0, 0};
     for (size_t i = 0; i < e->args.size(); i++) x[i] = emit(e->args[i]);
-    uint16_t which = e->op == Op::select ? static_cast<uint16_t>(code_select) : code(e->op, kind_of(e->args[0].type()));
-    return add(which, x[0], x[1], x[2]);
+    if (e->op == Op::select) return add(code_select, x[0], x[1], x[2], static_cast<int>(e.type()));
+    return add(code(e->op, kind_of(e->args[0].type())), x[0], x[1], x[2]);
 }
 
 int Tape::Compiler::emit_cast(const Expr &e) {
@@ -136,12 +138,23 @@ int Tape::Compiler::emit_load(const Expr &e) {
     return target;
 }
 
+int Tape::Compiler::emit_function(const Expr &e) {
+    std::vector<int> arguments;
+    for (const Expr &x : e->args) arguments.push_back(emit(x));
+    const size_t first = tape_.code_.size();
+    const int target = emit(definitions_.emplace_back(definition_of(e)));
+    tape_.applications_.push_back({first, tape_.code_.size(), target, std::move(arguments), e.type(), e->function});
+    return target;
+}
+
 Tape::Tape(const std::vector<Expr> &roots, const TapeResolver &resolver, int first) : next_(first) {
     Compiler compiler(*this, resolver);
     for (const Expr &root : roots) {
         results_.push_back(compiler.emit(root));
         types_.push_back(root.type());
     }
+    std::sort(applications_.begin(), applications_.end(),
+              [](const Application &a, const Application &b) { return a.first != b.first ? a.first < b.first : a.last > b.last; });
 }
 
 }  // namespace tessera

@@ -58,7 +58,7 @@ const Unary unary_functions[] = {
     {"relu", definitions::relu, [](const Expr &x) { return select(real(x, 0) < x, one(x), real(x, 0)); }, Course::rising, 0, infinite, 0.5,
      0.5},
     {"softplus", definitions::softplus, [](const Expr &x) { return sigmoid(x); }, Course::rising, 0, infinite, 1.098, 1.03},
-    {"gelu", definitions::gelu, derivative_of_gelu, Course::any, -0.17, infinite, 0, 0},
+    {"gelu", definitions::gelu, derivative_of_gelu, Course::any, -0.17, infinite, 0, 5.3},
     {"gelu_tanh", definitions::gelu_tanh, derivative_of_gelu_tanh, Course::any, -0.1701, infinite, 2.313, 1.94},
     {"silu", definitions::silu, [](const Expr &x) { return sigmoid(x) * (one(x) + x * sigmoid(-x)); }, Course::any, -0.2785, infinite,
      2.394, 2.01},

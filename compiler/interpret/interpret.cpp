@@ -38,6 +38,7 @@ public:
     }
 
     void run() {
+        if (options.follower) options.follower->begins(frame.size(), passed_registers);
         try {
             for (const Action &action : body) action();
         } catch (const InternalError &e) {
@@ -47,6 +48,7 @@ public:
             what.remove_prefix(std::min(what.size(), std::string_view("internal error: ").size()));
             throw InternalError(text + ": " + std::string(what.substr(0, what.find(" (this is"))));
         }
+        if (options.follower) options.follower->ends();
         for (size_t t = 0; t < tensors.size(); t++)
             if (outputs[t])
                 for (size_t i = 0; i < written[t].size(); i++)
@@ -71,6 +73,7 @@ private:
     std::map<std::string, int> variables, tensor_of, parameter_slots, extent_slots;
     Extents extent_values;
     std::vector<std::pair<int, Register>> initial;
+    std::vector<std::pair<int, int>> passed_registers;  // the caller's, and those of the parameters that have their values
     int next = 0;
     std::vector<const Tape *> tapes;
     std::vector<Action> body;
@@ -176,6 +179,8 @@ private:
 
     std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots) {
         size_t asked = roots.size();
+        if (options.follower)
+            for (Expr &e : roots) e = options.follower->prepared(e);
         std::vector<ConditionalRead> plan;
         if (checked)
             plan = conditional_reads(roots, [&](const std::string &buffer) { return watched[static_cast<size_t>(position_of(buffer))]; });
@@ -221,6 +226,7 @@ private:
     // The first read of an element that holds nothing, or something made of such an element.
     const Read *run(const Evaluation &e) {
         e.tape.run(frame.data(), tensors.data());
+        if (options.follower) options.follower->evaluated(e.tape, frame.data(), tensors.data());
         for (const Read &r : e.reads) {
             if (r.condition >= 0 && !frame[static_cast<size_t>(r.condition)].integer) continue;
             if (written[static_cast<size_t>(r.tensor)][element(r.tensor, r.index)] != defined) [[unlikely]]
@@ -240,6 +246,11 @@ private:
         if (const Read *r = run(e)) refuse(*r);
     }
 
+    // What runs depends on a register that was just evaluated.
+    void decide_by(int slot) const {
+        if (options.follower) options.follower->depends_on(slot);
+    }
+
     int64_t &integer(int slot) { return frame[static_cast<size_t>(slot)].integer; }
 
     std::vector<Action> compile(const TileBody &nodes) {
@@ -257,6 +268,7 @@ private:
         variables = outside;
         return [this, &loop, count, slot, name = loop.variable, inside = std::move(inside)] {
             evaluate(*count);
+            decide_by(count->tape.result(0));
             int64_t n = integer(count->tape.result(0));
             if (options.on_loop) options.on_loop(loop, n);
             active.emplace_back(name, slot);
@@ -288,11 +300,14 @@ private:
             if (current != node.buffer) current = node.buffer;
             if (options.on_store) options.on_store(node);
             const Read *undefined = run(*all);
+            if (condition >= 0) decide_by(condition);
             if (condition >= 0 && !integer(condition)) return;
             int64_t at[8];
-            for (size_t i = 0; i < places.size(); i++) at[i] = integer(places[i]);
+            for (size_t i = 0; i < places.size(); i++) decide_by(places[i]), at[i] = integer(places[i]);
             if (undefined && !local) refuse(*undefined);
-            store_register(type, tensors[t].address(at), frame[static_cast<size_t>(result)]);
+            std::byte *to = tensors[t].address(at);
+            store_register(type, to, frame[static_cast<size_t>(result)]);
+            if (options.follower) options.follower->stored(to, result);
             if (watched[t]) written[t][element(tensor, places)] = undefined ? spoiled : defined;
         };
     }
@@ -310,6 +325,7 @@ private:
         auto condition = prepare({guard.condition});
         return [this, &guard, condition, then = compile(guard.then), otherwise = compile(guard.otherwise)] {
             evaluate(*condition);
+            decide_by(condition->tape.result(0));
             const bool holds = integer(condition->tape.result(0)) != 0;
             if (options.on_guard) options.on_guard(guard, holds);
             for (const Action &action : holds ? then : otherwise) action();
@@ -342,12 +358,14 @@ private:
             TensorView &v = tensors[t];
             int64_t count = 1;
             for (size_t i = 0; i < v.extents.size(); i++) {
+                decide_by(sizes->tape.result(i));
                 v.extents[i] = std::max<int64_t>(0, integer(sizes->tape.result(i)));
                 count *= v.extents[i];
             }
             v.strides = row_major_strides(v.extents);
             storage[t].assign(static_cast<size_t>(count * size_of(v.dtype)), static_cast<std::byte>(poison));
             v.data = storage[t].data();
+            if (options.follower) options.follower->allocated(v);
             if (watched[t]) written[t].assign(static_cast<size_t>(count), unwritten);
             for (const Action &action : inside) action();
         };
@@ -423,8 +441,10 @@ private:
             for (size_t i = 0; i < view.first.size(); i++) p.first.push_back(all->tape.result(next_value++));
             for (const BufferView::Axis &moved : view.axes) p.of.push_back(moved.of), p.steps.push_back(all->tape.result(next_value++));
         }
-        return [this, &callee, all, dims, passed] {
+        return [this, &callee, all, dims, passed, bound, last_value = values.size()] {
             evaluate(*all);
+            for (size_t i = 0; i < last_value; i++)
+                if (i < dims.size() || i >= bound) decide_by(all->tape.result(i));
             Extents extents;
             for (size_t i = 0; i < dims.size(); i++) extents[dims[i]] = integer(all->tape.result(i));
             std::map<std::string, Scalar> parameters;
@@ -450,7 +470,10 @@ private:
                     each_element(boxes[i], [&](size_t at) { shadows[tensor.name].push_back(shadow[at]); });
                 views[tensor.name] = boxes[i].view;
             }
-            Interpreter(callee, views, extents, parameters, options, programs, shadows).run();
+            Interpreter inner(callee, views, extents, parameters, options, programs, shadows);
+            for (size_t i = 0; i < callee.parameters.size(); i++)
+                inner.passed_registers.emplace_back(all->tape.result(dims.size() + i), inner.parameter_slots.at(callee.parameters[i].name));
+            inner.run();
             for (size_t i = 0; i < passed.size(); i++)
                 if (watched[passed[i].tensor] && callee.arguments[i].written)
                     each_element(boxes[i], [&](size_t at) { written[passed[i].tensor][at] = defined; });

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "algorithms/evaluate/tape.h"
+#include "compiler/interpret/follower.h"
 #include "compiler/tile/tile_program.h"
 
 namespace tessera {
@@ -23,6 +23,7 @@ struct InterpretOptions {
     std::function<void(const Loop &, int64_t)> on_loop = {};
     std::function<void(const Guard &, bool)> on_guard = {};
     std::function<void(const TileStore &)> on_store = {};
+    Follower *follower = nullptr;  // who carries something along with the values
 };
 
 // Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked up in `extents`;

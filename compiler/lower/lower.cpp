@@ -48,7 +48,7 @@ static void expand_directives(KnobsByStage &stages, const Algorithm &a) {
 }
 
 static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target, const Mapping &mapping,
-                             const LoweringObserver &observer) {
+                             const LoweringObserver &observer, FunctionForm form = FunctionForm::defined) {
     Rewritten r;
     KnobsByStage &stages = r.stages = knobs;
     Algorithm &a = r.algorithm;
@@ -78,7 +78,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "take operands packed ahead of time", a);
     a = insert_packs(std::move(a), stages, mapping.pack_lanes());
     show_step(observer, "pack operands at loops", a);
-    a = expanded(std::move(a));
+    if (form == FunctionForm::defined) a = expanded(std::move(a));
     show_step(observer, "put in what functions are defined as", a);
     expand_directives(stages, a);
     for (const auto &[stage, k] : stages) mapping.check(stage, k);
@@ -88,13 +88,13 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
 
 // `tells_borders` is whether tiles at the border of an image are told from others.
 static Lowered lower_once(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target, bool tells_borders,
-                          const LoweringObserver &observer) {
+                          const LoweringObserver &observer, FunctionForm form) {
     const std::shared_ptr<const Mapping> mapping = mapping_for(target);
-    const Rewritten r = rewrite_all(algorithm, knobs, target, *mapping, observer);
+    const Rewritten r = rewrite_all(algorithm, knobs, target, *mapping, observer, form);
     const Lowering lowering(r.algorithm, r.stages, mapping, tells_borders);
     TileProgram program = program_frame(algorithm, r.algorithm, r.kept, r.packed, target);
     auto lower_callee = [&](const Callee &callee) {
-        return lower(callee.algorithm, callee.stages, target, observer_of_call(observer, callee.scope));
+        return lower(callee.algorithm, callee.stages, target, observer_of_call(observer, callee.scope), form);
     };
     RootStages roots = build_roots(lowering, r.kept, scope_of(lowering, program), lower_callee, program);
     program.body = roots.whole_body();
@@ -112,15 +112,16 @@ static Lowered lower_once(const Algorithm &algorithm, const KnobsByStage &knobs,
     return {std::move(program), roots.has_border_version};
 }
 
-TileProgram lower(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target, const LoweringObserver &observer) {
+TileProgram lower(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target, const LoweringObserver &observer,
+                  FunctionForm form) {
     HeldSteps steps(observer);
-    Lowered lowered = lower_once(algorithm, knobs, target, true, steps.observer());
+    Lowered lowered = lower_once(algorithm, knobs, target, true, steps.observer(), form);
     if (!lowered.has_border_version || is_proved(lowered.program)) {
         steps.show();
         return std::move(lowered.program);
     }
     // Where the verifier cannot follow what was known inside an image, every load keeps its guard.
-    return lower_once(algorithm, knobs, target, false, observer).program;
+    return lower_once(algorithm, knobs, target, false, observer, form).program;
 }
 
 TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, const Target &target) {

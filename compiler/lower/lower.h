@@ -18,8 +18,13 @@ TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, 
 // UserError as lower.
 std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target);
 
+// What stands in a program's expressions for a function: its definition, as emitters need it, or its name still, for who knows more of the
+// function than its definition says. Both give the same bits.
+enum class FunctionForm : uint8_t { defined, named };
+
 // One program for one set of knobs; variants of a schedule are lowered one by one. Throws UserError schedule.* where the
 // schedule does not fit the algorithm or asks for what would be wrong (a parallel loop that carries a reduction, …).
-TileProgram lower(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target, const LoweringObserver &observer = {});
+TileProgram lower(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target, const LoweringObserver &observer = {},
+                  FunctionForm form = FunctionForm::defined);
 
 }  // namespace tessera

@@ -36,11 +36,11 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
 }
 
 TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages, const Target &target,
-                          const LoweringObserver &observer) {
-    if (when.empty()) return lower(algorithm, stages, target, observer);
+                          const LoweringObserver &observer, FunctionForm form) {
+    if (when.empty()) return lower(algorithm, stages, target, observer, form);
     HeldSteps steps(observer);
-    TileProgram program = lower(constrained(algorithm, when), stages, target, steps.observer());
-    if (!is_proved(program)) return lower(algorithm, stages, target, observer);
+    TileProgram program = lower(constrained(algorithm, when), stages, target, steps.observer(), form);
+    if (!is_proved(program)) return lower(algorithm, stages, target, observer, form);
     steps.show();
     return program;
 }

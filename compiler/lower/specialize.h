@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/lower/lowering_steps.h"
+#include "compiler/lower/lower.h"
 #include "schedules/knobs/schedule.h"
 #include "schedules/target/target.h"
 
@@ -18,6 +18,6 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
 // `lower` for those extents, or for all where only that program is proved right. A dim that has one extent there is that number in the
 // program's body; the arguments and dims are those of the program for all extents, but for the dims' constraints. Throws as `lower`.
 TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages, const Target &target,
-                          const LoweringObserver &observer = {});
+                          const LoweringObserver &observer = {}, FunctionForm form = FunctionForm::defined);
 
 }  // namespace tessera

@@ -8,14 +8,13 @@
 
 namespace tessera {
 
-namespace {
-
-// Subnormals become zeros of their sign.
 Expr flushed(const Expr &x) {
     Expr sign = operation(Op::bit_and, {bitcast(DType::i32, x), constant_int(DType::i32, INT32_MIN)});
     Expr tiny = abs(x) < constant(DType::f32, std::numeric_limits<float>::min());
     return select(tiny, bitcast(DType::f32, sign), x);
 }
+
+namespace {
 
 Expr dot2() {
     auto element = [](int i) { return flushed(cast(DType::f32, input(i, DType::bf16))); };

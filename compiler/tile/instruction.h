@@ -40,6 +40,9 @@ bool is_on(const Instruction &family, const Target &target);
 // How many instructions a step takes on such a target, without what the rows of a register tile share.
 int instructions_of(const Instruction &family, const Target &target);
 
+// x of f32, or a zero of its sign where x is subnormal: what dot2 does to operands and results.
+Expr flushed(const Expr &x);
+
 // Whether the monoid adds a * b with one rounding.
 bool is_sum_of_products(const Monoid &monoid);
 // Rewrites each stage whose knob is mul_add to a sum of products that are rounded before they are added. UserError

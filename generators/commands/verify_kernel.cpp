@@ -1,6 +1,7 @@
 #include "generators/commands/verify_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -9,7 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/commands/kernel_line.h"
-#include "generators/kernel/comparison.h"
+#include "generators/kernel/certificate.h"
+#include "generators/kernel/stability.h"
 #include "schedules/knobs/condition.h"
 #include "support/files/json_text.h"
 
@@ -25,7 +27,8 @@ struct VerifyOptions {
     int shapes = 12;
     uint64_t seed = 1;
     int32_t threads = 2;
-    bool json = false;
+    std::vector<std::string> ranges;
+    bool json = false, certificate = false, stable = false;
     Limits compile, run{300};
 };
 
@@ -65,6 +68,88 @@ ordered_json json_of(const Comparison &c) {
             {"output", c.output},   {"largest", c.largest},       {"near_zero", c.is_near_zero}};
 }
 
+ordered_json json_of(const Spread &s) { return {{"largest", s.largest}, {"p999", s.most}}; }
+
+ordered_json json_of(const Certificate &c) {
+    return {{"output", c.output}, {"elements", c.elements},        {"unbounded", c.unbounded}, {"unknown", c.unknown},
+            {"bound", c.bound},   {"error", json_of(c.error)},     {"ulp", json_of(c.units)},  {"relative", json_of(c.relative)},
+            {"ratio", c.ratio},   {"median_ratio", c.median_ratio}};
+}
+
+constexpr double most_steps_to_certify = 1e7;  // of a shape that nobody asked for: a second or so
+
+// Bounds and measured errors of the shapes; what is wrong with one goes into its result.
+ordered_json certificate_of(const PreparedKernel &p, const std::vector<Extents> &shapes, const VerifyOptions &options,
+                            ordered_json &results) {
+    ErrorSamples samples;
+    size_t left_out = 0;
+    for (size_t i = 0; i < shapes.size(); i++) {
+        if (options.extents.empty() && steps_to_certify(p, shapes[i]) > most_steps_to_certify) {
+            left_out++;
+            continue;
+        }
+        const std::string wrong = samples.add(p, shapes[i], options.seed);
+        if (results[i]["difference"] == "") results[i]["difference"] = wrong;
+    }
+    ordered_json outputs = ordered_json::array();
+    for (const Certificate &c : samples.certificates()) outputs.push_back(json_of(c));
+    return {{"shapes_left_out", left_out}, {"outputs", outputs}};
+}
+
+// "y: error at most 1.2e-6 by its bound; measured …", for each output.
+void print_certificate(const ordered_json &certificate) {
+    for (const ordered_json &c : certificate["outputs"]) {
+        const auto number = [](const ordered_json &of, const char *field) { return of[field].get<double>(); };
+        std::cout << fmt::format(
+            "certificate of '{}', {} elements: error at most {:.3g} by its running bound; measured {:.3g}, {:.3g} for 99.9 % ({:.3g} and "
+            "{:.3g} "
+            "ULP; {:.3g} and {:.3g} relative); the bound is {:.3g} times the largest error, {:.3g} times in the median\n",
+            c["output"].get<std::string>(), c["elements"].get<int64_t>(), number(c, "bound"), number(c["error"], "largest"),
+            number(c["error"], "p999"), number(c["ulp"], "largest"), number(c["ulp"], "p999"), number(c["relative"], "largest"),
+            number(c["relative"], "p999"), number(c, "ratio"), number(c, "median_ratio"));
+        if (c["unbounded"] != 0)
+            std::cout << fmt::format("note: {} elements of '{}' have no bound: {}\n", c["unbounded"].get<int64_t>(),
+                                     c["output"].get<std::string>(), c["unknown"].get<std::string>());
+    }
+    if (const auto left_out = certificate["shapes_left_out"].get<size_t>())
+        std::cout << fmt::format("note: {} shapes are too large for the certificate; give one by --extents\n", left_out);
+}
+
+ordered_json json_of(const StageRange &s) {
+    // JSON has no infinity: null where nothing is known.
+    const auto number = [](double v) { return std::isfinite(v) ? ordered_json(v) : ordered_json(); };
+    return {{"stage", s.stage},
+            {"lowest", number(s.range.values.lo)},
+            {"highest", number(s.range.values.hi)},
+            {"error", number(s.range.error)},
+            {"trouble", s.trouble}};
+}
+
+ordered_json stability_json(const PreparedKernel &p, const VerifyOptions &options) {
+    const Stability s = stability_of(p, parse_shape(options.extents, "--extents"), parse_ranges(p.bound, options.ranges), options.seed);
+    ordered_json stages = ordered_json::array();
+    for (const StageRange &stage : s.stages) stages.push_back(json_of(stage));
+    return {{"proved", s.is_proved()}, {"samples", s.samples}, {"found", s.found}, {"stages", stages}};
+}
+
+void print_stability(const PreparedKernel &p, const ordered_json &stability) {
+    for (const ordered_json &s : stability["stages"]) {
+        const std::string stage = s["stage"].get<std::string>(), trouble = s["trouble"].get<std::string>();
+        if (!trouble.empty()) std::cout << fmt::format("stage '{}' {}\n", stage, trouble);
+        else if (std::count(p.bound.outputs.begin(), p.bound.outputs.end(), stage) && !s["lowest"].is_null())
+            std::cout << fmt::format("'{}' lies in {:.6g} to {:.6g}{}\n", stage, s["lowest"].get<double>(), s["highest"].get<double>(),
+                                     s["error"].is_null()
+                                         ? ""
+                                         : fmt::format(", off by at most {:.3g} for all inputs in the ranges, in any order of "
+                                                       "additions",
+                                                       s["error"].get<double>()));
+    }
+    const std::string found = stability["found"].get<std::string>();
+    if (stability["proved"].get<bool>()) std::cout << "proved: no stage overflows or is no number for inputs in the ranges\n";
+    else if (!found.empty()) std::cout << "not stable: " << found << "\n";
+    else std::cout << fmt::format("not proved; none of {} samples at the ends of the ranges shows it\n", stability["samples"].get<int>());
+}
+
 // In a process of its own, since a wrong kernel may crash.
 ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
     const TemporaryFolder folder;
@@ -78,32 +163,41 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
         const Shapes shapes = shapes_of(p, options);
         ordered_json all = ordered_json::array();
         for (const Extents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
-        out.write("results.json", json_text(ordered_json{{"shapes", all}, {"empty", shapes.empty}, {"variants_not_run", shapes.idle}}));
+        const ordered_json certificate = options.certificate ? certificate_of(p, shapes.all, options, all) : ordered_json();
+        out.write("results.json",
+                  json_text(ordered_json{
+                      {"shapes", all}, {"empty", shapes.empty}, {"variants_not_run", shapes.idle}, {"certificate", certificate}}));
     });
     return from_json_text(out.read("results.json"));
 }
 
 int report(const PreparedKernel &p, const VerifyOptions &options) {
-    if (!options.extents.empty()) all_extents(p.bound, parse_shape(options.extents, "--extents"));  // refused before anything is compiled
+    // What is refused is so before anything is compiled.
+    if (!options.extents.empty() || options.stable) all_extents(p.bound, parse_shape(options.extents, "--extents"));
+    if (options.stable) parse_ranges(p.bound, options.ranges);
     const ordered_json found = results(p, options), &all = found["shapes"];
     const auto empty = found["empty"].get<size_t>();
     const auto idle = found["variants_not_run"].get<std::vector<std::string>>();
     const auto failures = std::count_if(all.begin(), all.end(), [](const ordered_json &c) { return c["difference"] != ""; });
+    const ordered_json stability = options.stable ? stability_json(p, options) : ordered_json();
+    const bool is_right = !failures && (!options.stable || stability["proved"].get<bool>());
     const std::string schedule = p.schedule ? p.schedule->name() : "none";
     if (options.json) {
-        const ordered_json whole = {{"format", "tessera-verify"},
-                                    {"version", 1},
-                                    {"kernel", p.kernel.name},
-                                    {"target", p.target.name},
-                                    {"numerics", p.declared.numerics.name},
-                                    {"schedule", schedule},
-                                    {"threads", options.threads},
-                                    {"seed", options.seed},
-                                    {"failures", failures},
-                                    {"shapes", all},
-                                    {"variants_not_run", idle}};
+        ordered_json whole = {{"format", "tessera-verify"},
+                              {"version", 1},
+                              {"kernel", p.kernel.name},
+                              {"target", p.target.name},
+                              {"numerics", p.declared.numerics.name},
+                              {"schedule", schedule},
+                              {"threads", options.threads},
+                              {"seed", options.seed},
+                              {"failures", failures},
+                              {"shapes", all},
+                              {"variants_not_run", idle}};
+        if (options.certificate) whole["certificate"] = found["certificate"];
+        if (options.stable) whole["stability"] = stability;
         std::cout << json_text(whole, 2) << "\n";
-        return failures ? exit_check_failed : exit_ok;
+        return is_right ? exit_ok : exit_check_failed;
     }
     double error = 0, declared = 0;
     for (const ordered_json &c : all) {
@@ -131,9 +225,11 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
             to_string(worst["extents"].get<Extents>()), worst["output"].get<std::string>(), worst["largest"].get<double>(),
             worst["declared_error"].get<double>());
     }
+    if (options.certificate) print_certificate(found["certificate"]);
+    if (options.stable) print_stability(p, stability);
     for (const std::string &variant : idle)
         std::cout << "note: no shape was tried for the variant where " << variant << "; give one by --extents\n";
-    return failures ? exit_check_failed : exit_ok;
+    return is_right ? exit_ok : exit_check_failed;
 }
 
 }  // namespace
@@ -152,6 +248,14 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
     line.option("--threads", options->threads, "Also run with so many threads").in_range(1, 4096).shows_default();
     line.seconds("--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
     line.seconds("--run-limit-s", options->run.seconds, "Most seconds that running may take");
+    line.flag(
+        "--certificate", options->certificate,
+        "Also bound the rounding errors of the results by running the tile program with a bound beside each value, and compare with what "
+        "is measured");
+    line.flag("--stable", options->stable,
+              "Also prove that no stage overflows or is no number at --extents, for all inputs in --range; 1 if it is not proved");
+    line.option("--range", options->ranges, "What --stable takes inputs and parameters of floats to lie in; without a name: all others")
+        .takes("NAME=LOWEST,HIGHEST");
     line.flag("--json", options->json, "For programs");
     return {line, [=, &registry] { return report(prepare(registry, options->kernel), *options); }};
 }

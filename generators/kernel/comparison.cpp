@@ -51,20 +51,8 @@ private:
 // A packed operand as its kernel wrote it, header and all, by the name of its tensor.
 using Packed = std::map<std::string, std::vector<std::byte>>;
 
-// What the arguments hold before a run.
-Arrays before(const TileProgram &program, const Inputs &inputs, const Extents &extents) {
-    Arrays arrays;
-    const Extents all = all_extents(program, extents);
-    for (const Argument &a : program.arguments) {
-        Array array(a.tensor.dtype, shape_of(a.tensor, all));
-        std::fill(array.data.begin(), array.data.end(), poison);
-        arrays.emplace(a.tensor.name, a.read ? inputs.tensors.at(a.tensor.name) : array);
-    }
-    return arrays;
-}
-
 Arrays interpreted(const TileProgram &program, const Inputs &inputs, const Extents &extents, bool checked = true) {
-    Arrays arrays = before(program, inputs, extents);
+    Arrays arrays = arguments_before(program, inputs, extents);
     std::map<std::string, TensorView> views;
     for (auto &[name, array] : arrays) views[name] = array.view(name);
     InterpretOptions options;
@@ -76,7 +64,7 @@ Arrays interpreted(const TileProgram &program, const Inputs &inputs, const Exten
 // Takes operands from `packed`, and puts there what the kernel packs.
 Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs &inputs, const Extents &extents, int32_t threads,
            Packed &packed, std::string &difference) {
-    Arrays arrays = before(program, inputs, extents);
+    Arrays arrays = arguments_before(program, inputs, extents);
     std::vector<Guarded> memory;
     std::vector<TessTensor> arguments;
     std::list<std::vector<int64_t>> shapes;
@@ -282,6 +270,25 @@ void add_points(const Array &got, const Array &exact, const Array &declared, con
 
 }  // namespace
 
+Arrays arguments_before(const TileProgram &program, const Inputs &inputs, const Extents &extents) {
+    Arrays arrays;
+    const Extents all = all_extents(program, extents);
+    for (const Argument &a : program.arguments) {
+        Array array(a.tensor.dtype, shape_of(a.tensor, all));
+        std::fill(array.data.begin(), array.data.end(), poison);
+        arrays.emplace(a.tensor.name, a.read ? inputs.tensors.at(a.tensor.name) : array);
+    }
+    return arrays;
+}
+
+Inputs with_packed(const PreparedKernel &p, Inputs inputs, const Extents &extents) {
+    for (const Kernel &packing : p.packings) {
+        const std::string &name = packing.general().arguments.back().tensor.name;
+        inputs.tensors.emplace(name, interpreted(packing.general(), inputs, extents, false).at(name));
+    }
+    return inputs;
+}
+
 std::string difference_from_algorithm(const PreparedKernel &p, const Extents &symbolic) {
     const Extents extents = all_extents(p.bound, symbolic);
     const TileProgram &program = variant_for(p.kernel, extents).program;
@@ -296,11 +303,7 @@ std::string difference_from_algorithm(const PreparedKernel &p, const Extents &sy
         const TileProgram some = is_whole ? program : sampled(program, extents, seed);
         if (steps_of(some, extents) > most_steps) return "";
         const Inputs inputs = random_inputs(program, extents, seed);
-        Inputs given = inputs;  // and what is packed of them
-        for (const Kernel &packing : p.packings) {
-            const std::string &name = packing.general().arguments.back().tensor.name;
-            given.tensors.emplace(name, interpreted(packing.general(), given, extents, false).at(name));
-        }
+        const Inputs given = with_packed(p, inputs, extents);
         const Arrays got = interpreted(some, given, extents, false);
         EvaluationOptions own{Precision::policy, extents, false}, exact{Precision::f64, extents, false};
         for (const Argument &a : program.arguments)

@@ -30,6 +30,11 @@ Comparison compare(const PreparedKernel &prepared, const LoadedKernels &loaded, 
 // for extents of any size. "" where they agree within the bounds above, and where no interpreter can say within seconds.
 std::string difference_from_algorithm(const PreparedKernel &prepared, const Extents &extents);
 
+// What the program's arguments hold before a run: inputs and states, and outputs that hold poison.
+std::map<std::string, Array> arguments_before(const TileProgram &program, const Inputs &inputs, const Extents &extents);
+// The inputs and what the kernel takes packed of them.
+Inputs with_packed(const PreparedKernel &prepared, Inputs inputs, const Extents &extents);
+
 // "M=7 N=33"
 std::string to_string(const Extents &extents);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "schedules/target/target.h"
 #include "tests/generators/harness.h"
 #include "tests/generators/programs.h"
@@ -32,6 +33,85 @@ TEST_CASE("verify gives JSON, for one shape") {
     REQUIRE(result["shapes"].size() == 1);
     CHECK(result["shapes"][0]["extents"] == nlohmann::json({{"B", 3}, {"T", 8}}));
     CHECK(result["shapes"][0]["difference"] == "");
+}
+
+static Registry numeric_registry() {
+    Registry registry = sample_registry();
+    registry.add("linear_gelu", "y = gelu(x w + b)", library::linear_gelu)
+        .add("softmax", "y = softmax of rows", library::softmax)
+        .add("adamw", "a step of AdamW", library::adamw);
+    return registry;
+}
+
+TEST_CASE("a certificate has the bound of each output and what is measured") {
+    const std::vector<std::string> command = {"verify",        "linear_gelu", "--target", "avx2", "--schedule", "none",
+                                              "--certificate", "--extents",   "M=7",      "N=19", "K=64"};
+    std::vector<std::string> for_programs = command;
+    for_programs.emplace_back("--json");
+    const Outcome text = generator(command, numeric_registry()), json = generator(for_programs, numeric_registry());
+    INFO(text.err << json.err);
+    REQUIRE(text.code == 0);
+    REQUIRE(json.code == 0);
+    CHECK_THAT(text.out, Catch::Contains("certificate of 'y', 133 elements: error at most ") && !Catch::Contains("no bound"));
+    const auto certificate = nlohmann::json::parse(json.out)["certificate"];
+    REQUIRE(certificate["outputs"].size() == 1);
+    const auto y = certificate["outputs"][0];
+    CHECK(y["output"] == "y");
+    CHECK(y["unbounded"] == 0);
+    CHECK(y["bound"] >= y["error"]["largest"]);
+    CHECK(y["error"]["largest"] >= y["error"]["p999"]);
+    CHECK(y["ratio"] >= 1);
+    CHECK(y["ratio"] <= 100);
+    CHECK(y["ulp"]["largest"] > 0.25);
+    CHECK(y["relative"]["largest"] > 0);
+}
+
+TEST_CASE("a certificate of packed operands, of states, and in f64") {
+    for (const std::vector<std::string> &kernel : std::vector<std::vector<std::string>>{
+             {"matmul", "--schedule", "matmul/prepacked_avx2", "--shape", "N=70", "K=33", "--extents", "M=5"},
+             {"adamw", "--schedule", "none", "--extents", "N=40"},
+             {"softmax", "--numerics", "f64", "--schedule", "none", "--shapes", "6"}}) {
+        std::vector<std::string> command = {"verify", "--target", "avx2", "--certificate", "--json", "--quiet"};
+        command.insert(command.begin() + 1, kernel.begin(), kernel.end());
+        const Outcome outcome = generator(command, numeric_registry());
+        INFO(kernel[0] << outcome.err);
+        REQUIRE(outcome.code == 0);
+        for (const auto &c : nlohmann::json::parse(outcome.out)["certificate"]["outputs"])
+            CHECK((c["unbounded"] == 0) == (c["unknown"] == ""));
+    }
+}
+
+TEST_CASE("stable is proved within ranges, or the stage is named and an input shown") {
+    const auto stable = [](const std::vector<std::string> &words) {
+        std::vector<std::string> command = {"verify", "softmax", "--target", "avx2", "--schedule", "none", "--quiet", "--stable"};
+        command.insert(command.end(), words.begin(), words.end());
+        return generator(command, numeric_registry());
+    };
+    const Outcome proved = stable({"--range=-1000,1000", "--extents", "M=2", "N=9"});
+    INFO(proved.err);
+    CHECK(proved.code == 0);
+    CHECK_THAT(proved.out, Catch::Contains("'y' lies in 0 to 1") &&
+                               Catch::Contains(" for all inputs in the ranges, in any order of additions\n") &&
+                               Catch::Contains("proved: no stage overflows or is no number"));
+    const std::vector<std::string> wide = {"verify",    "matmul",  "--target", "avx2",        "--schedule",
+                                           "none",      "--quiet", "--stable", "--range=0,1", "--range=x=-1e38,1e38",
+                                           "--extents", "M=2",     "N=3",      "K=64"};
+    const Outcome found = generator(wide);
+    INFO(found.out << found.err);
+    CHECK(found.code == 1);
+    CHECK_THAT(found.out, Catch::Contains("stage 'y' may overflow f32: ") &&
+                              Catch::Contains("not stable: stage 'y' holds inf, with every input at its highest"));
+    std::vector<std::string> as_json = wide;
+    as_json.emplace_back("--json");
+    const auto result = nlohmann::json::parse(generator(as_json).out)["stability"];
+    CHECK(result["proved"] == false);
+    CHECK(result["stages"][0]["stage"] == "y");
+    CHECK(result["stages"][0]["error"].is_null());
+    CHECK_THAT(stable({"--extents", "M=2", "N=9"}).err, Catch::Contains("error[command.range]: 'x' of softmax has no range"));
+    CHECK_THAT(stable({"--range=q=1,2", "--extents", "M=2", "N=9"}).err,
+               Catch::Contains("error[command.range]") && Catch::Contains("no input or parameter 'q' of floats; it has x."));
+    CHECK_THAT(stable({"--range=2,1", "--extents", "M=2", "N=9"}).err, Catch::Contains("expected NAME=LOWEST,HIGHEST"));
+    CHECK_THAT(stable({"--range=-1,1"}).err, Catch::Contains("error[command.extents]"));
 }
 
 // The interpreter runs the same calls and rounds, so the whole is compared, callees and what is between them.
