@@ -148,6 +148,31 @@ TEST_CASE("formats: a tile program of codes computes what casts mean") {
     }
 }
 
+// A call that is emitted once gets its parameters outside of loops.
+TEST_CASE("formats: a callee's parameter is a number that was rounded") {
+    Builder g("scaled");
+    const Dim N = g.dim("N");
+    const Tile in = g.input("x", {N});
+    const Algorithm scaled = g.output("y", in * g.parameter("p", DType::f32)).build();
+    Builder f("caller");
+    const Dim M = f.dim("M");
+    const Tile x = f.input("x", {M}), p = f.parameter("p", DType::f32);
+    const Tile rounded = cast(DType::f32, cast(DType::f8e4m3fn, p * 1.03, Rounding::up));
+    const Algorithm a = f.output("y", f.call("part", scaled, {x}, {{"p", rounded}})[0]).build();
+    Knobs once;
+    once.call = "once";
+    const Target target = targets().back();
+    const TileProgram program = lowered("caller", a, {{"part", once}}, target);
+    REQUIRE(program.programs.size() == 1);
+    const Extents shape = {{"M", 5}};
+    const Arrays inputs = make_inputs(a, shape, 1);
+    const Parameters parameters = make_parameters(a, 1);  // 1.25, and rounded up 1.375
+    const Arrays expected = run_reference(a, shape, inputs, parameters);
+    CHECK(expected.at("y").get(0).real == static_cast<float>(inputs.at("x").get(0).real * 1.375));
+    CHECK(differ_in_bits(run_interpreter(program, shape, inputs, parameters), expected) == "");
+    CHECK(differ_in_bits(Loaded({program}, target).run(program, shape, inputs, parameters, Layout{}), expected) == "");
+}
+
 TEST_CASE("formats: code gives the tile program's bits") {
     for (const Target &target : targets()) check(target);
 }
