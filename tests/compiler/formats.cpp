@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "algorithms/build/quantized.h"
 #include "algorithms/build/random.h"
 #include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
@@ -63,6 +64,18 @@ Algorithm constants_of(DType type) {
     return f.output("y", table * cast(DType::f32, moved), DType::f32).build();
 }
 
+// Rows in groups, the last of which is not full: read in a product, and made of a vector.
+Algorithm in_groups() {
+    Builder f("in_groups");
+    const Dim N = f.dim("N"), K = f.dim("K");
+    const Quantized w = quantized(f, "w", {N, K}, {.codes = DType::i8, .scales = DType::bf16, .group = 32, .zeros = DType::u8});
+    const Tile x = f.input("x", {K});
+    f.output("y", dot(dequantize(w).named("real"), x, {K}));
+    const Quantized made = quantize(x, "made", {.codes = DType::f8e4m3fn, .scales = DType::f8e8m0fnu, .group = 16});
+    f.output("codes", made.codes, DType::f8e4m3fn);
+    return f.output("again", dequantize(made)).build();
+}
+
 struct Kernel {
     Algorithm algorithm;
     TileProgram program;
@@ -117,6 +130,7 @@ std::vector<Kernel> kernels_for(const Target &target, int64_t lanes) {
                 set_edges(all.back().inputs.at("x"), to);
             }
         }
+    add("in_groups", in_groups(), {{"N", 9}, {"K", 70}}, "K");
     for (DType type : narrow_types(true)) {
         add(named("constants", type), constants_of(type), {}, "N");
         add(named("decoded", type), decoded_by(type), {{"M", 256}, {"K", 5}}, "K");
