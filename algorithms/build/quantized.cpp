@@ -21,15 +21,17 @@ void check(const std::string &name, const std::vector<std::string> &dims, const 
     if (dims.empty()) refuse("quantized.dims", "expected a dim along which scales are shared, got none. Give it a dim of 1.");
 }
 
+std::string name_of_groups(const std::string &dim, int64_t group) { return dim + "_groups_of_" + std::to_string(group); }
+
 // As many groups as there are in the dim, the last one perhaps not full.
 Dim groups_of(Builder &f, const std::string &dim, int64_t group) {
-    return f.dim(derived_dim(dim + "_groups", (extent(dim) + Expr(group - 1)) / Expr(group)));
+    return f.dim(derived_dim(name_of_groups(dim, group), (extent(dim) + Expr(group - 1)) / Expr(group)));
 }
 
 // What there is one of for each group, at each element of it.
 Tile for_each_element(const Tile &shared, const Quantized &q) {
     if (!q.group) return shared;
-    return shared.at({{q.dims.back() + "_groups", variable(q.dims.back()) / Expr(q.group)}}, q.dims);
+    return shared.at({{name_of_groups(q.dims.back(), q.group), variable(q.dims.back()) / Expr(q.group)}}, q.dims);
 }
 
 }  // namespace
@@ -72,7 +74,7 @@ Quantized quantize(const Tile &x, const std::string &name, const Quantization &h
     for (const std::string &d : q.dims) shared.push_back(f.dim_named(d));
     Tile most;
     if (how.group) {
-        const Dim inner = f.dim(last + "_in_group", how.group);
+        const Dim inner = f.dim(last + "_in_group_of_" + std::to_string(how.group), how.group);
         shared.back() = groups_of(f, last, how.group);
         const Expr position = variable(shared.back().name) * Expr(how.group) + variable(inner.name), inside = position < extent(last);
         const Expr value = read_where(substitute(abs(x).value(), {{last, position}}), inside);

@@ -2,7 +2,7 @@
 // They are ordinary tensors whose dims belong together, not a type: the ABI, schedules and emitters see codes and scales, and a formula
 // that an algorithm states.
 //
-//     Quantized w = quantized(f, "w", {N, K}, {.codes = DType::i8, .group = 32});    // w[N, K] and w_scales[N, K_groups]
+//     Quantized w = quantized(f, "w", {N, K}, {.codes = DType::i8, .group = 32});    // w[N, K] and w_scales[N, K_groups_of_32]
 //     return f.output("y", dot(dequantize(w), x, {K})).build();
 #pragma once
 #include "algorithms/build/builder.h"
@@ -16,8 +16,8 @@ struct Quantization {
     std::optional<DType> zeros = {};  // i8, u8 or i32: zero points, of integer codes
 };
 
-// Tiles of the values; `zeros` is none where there are none. Where groups are, `scales` and `zeros` have the dim "<K>_groups" in place of the
-// codes' last, K; without groups they have no such dim.
+// Tiles of the values; `zeros` is none where there are none. Where groups are, `scales` and `zeros` have the dim "<K>_groups_of_<group>"
+// in place of the codes' last, K; without groups they have no such dim.
 struct Quantized {
     Tile codes, scales, zeros;
     int64_t group = 0;
@@ -32,8 +32,8 @@ Tile dequantize(const Quantized &q);
 
 // Codes and scales of x by the largest magnitude, symmetric around 0: scale = max |x| / h over each group, where h is 127 or the largest
 // number of the format, not below 2^-126, rounded up to its type; code = x / scale, rounded to nearest even and saturated. x has no NaN.
-// Scales become the stage "<name>_scales"; `codes` is an expression of the type how.codes. UserError quantized.type for u8 and for zero points,
-// which are for what is not symmetric.
+// Scales become the stage "<name>_scales"; `codes` is an expression of the type how.codes. UserError quantized.type for u8 and for zero
+// points, which are for what is not symmetric.
 Quantized quantize(const Tile &x, const std::string &name, const Quantization &how);
 
 }  // namespace tessera

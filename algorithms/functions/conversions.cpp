@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "algorithms/expr/function.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -146,6 +147,7 @@ Expr expanded_cast(const Expr &e) {
 }  // namespace
 
 Expr expand_conversions(const Expr &e) { return replace_conversions(e, expanded_cast); }
+Expr in_operations(const Expr &e) { return expand_conversions(expand_functions(e)); }
 
 Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate) {
     if (x.type() != DType::f32 || !is_narrow_float(type) || word.type() != DType::i64)

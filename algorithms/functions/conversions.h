@@ -8,6 +8,8 @@ namespace tessera {
 
 // The expression with each cast that `is_expanded` says in other operations. A shared node is expanded once.
 Expr expand_conversions(const Expr &e);
+// The expression as loops have it: without functions, and then without such casts.
+Expr in_operations(const Expr &e);
 
 // x in f32, rounded at random to a narrow float: with the next value away from zero as often as x is near to it. The magnitude's bits that
 // the format cannot hold, as a fraction of 2^32 cut to an integer, plus the low 32 bits of `word`, an i64: a carry rounds away. What

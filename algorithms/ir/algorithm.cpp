@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/expr/function.h"
 #include "algorithms/functions/conversions.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -231,10 +230,9 @@ Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &chang
 }
 
 Algorithm expanded(Algorithm algorithm) {
-    auto expand = [](const Expr &e) { return expand_conversions(expand_functions(e)); };
-    algorithm = map_expressions(std::move(algorithm), expand);
+    algorithm = map_expressions(std::move(algorithm), in_operations);
     for (Stage &stage : algorithm.stages())
-        stage = map_monoid(std::move(stage), [&](const Monoid &m) { return map_expressions(m, expand); });
+        stage = map_monoid(std::move(stage), [&](const Monoid &m) { return map_expressions(m, in_operations); });
     return algorithm;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "algorithms/expr/function.h"
+#include "algorithms/functions/conversions.h"
 #include "costmodel/features/index_value.h"
 
 namespace tessera {
@@ -26,7 +26,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
     if (!results.empty()) view.dtype = results[0].dtype;
     else if (view.updates) view.dtype = algorithm.find_tensor(writes_of(stage)[0]->state)->dtype;
     for (const Expr &root : expressions_of(stage))
-        walk(expand_functions(root), [&](const Expr &e) {
+        walk(in_operations(root), [&](const Expr &e) {
             if (e.kind() == ExprKind::operation) view.operations++;
             if (e.kind() != ExprKind::load) return;
             std::vector<Expr> index = e->args;

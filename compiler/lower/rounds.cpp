@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "algorithms/expr/function.h"
+#include "algorithms/functions/conversions.h"
 #include "algorithms/index/affine.h"
 #include "algorithms/index/prove.h"
 #include "compiler/lower/context/built.h"
@@ -56,7 +56,7 @@ private:
     std::string remedy() const { return callee_.repeat ? "." : ", or inline the call."; }
 
     Expr at_round(const Expr &e, const Expr &round) const {
-        const Expr expanded = expand_functions(e);
+        const Expr expanded = in_operations(e);
         return round.defined() ? resolve_at(lowering_, scope_, expanded, {{callee_.repeat->dim, round}})
                                : resolve(lowering_, scope_, expanded);
     }

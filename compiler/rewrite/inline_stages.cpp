@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "algorithms/expr/function.h"
+#include "algorithms/functions/conversions.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -15,7 +15,7 @@ static bool is_inlined(const Knobs &knobs) { return knobs.place && knobs.place->
 static int64_t size_of_loads(const Stage &stage, const Extents &sizes, int64_t each_other_node) {
     int64_t size = 0;
     for (const Expr &root : expressions_of(stage))
-        walk(expand_functions(root), [&](const Expr &n) {
+        walk(in_operations(root), [&](const Expr &n) {
             auto found = n.kind() == ExprKind::load ? sizes.find(n->name) : sizes.end();
             if (found != sizes.end()) size += found->second;
             else if (n.kind() != ExprKind::constant) size += each_other_node;  // equal constants may be one object or several

@@ -37,7 +37,7 @@ TEST_CASE("quantized: a value is scale * (code - zero), with the scale and the z
     Builder f("read");
     const Dim N = f.dim("N"), K = f.dim("K");
     const Quantized w = quantized(f, "w", {N, K}, {.codes = DType::u8, .scales = DType::bf16, .group = 3, .zeros = DType::u8});
-    CHECK(w.scales.dims() == std::vector<std::string>{"N", "K_groups"});
+    CHECK(w.scales.dims() == std::vector<std::string>{"N", "K_groups_of_3"});
     const Algorithm a = f.output("y", dequantize(w)).build();  // (N, K)
     const size_t rows = 2, columns = 8, groups = 3;
     const std::vector<double> codes = series(rows * columns, 0, 17), scales = series(rows * groups, 0.5, 0.25),

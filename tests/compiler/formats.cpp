@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "algorithms/build/quantized.h"
 #include "algorithms/build/random.h"
 #include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
@@ -63,6 +64,18 @@ Algorithm constants_of(DType type) {
     return f.output("y", table * cast(DType::f32, moved), DType::f32).build();
 }
 
+// Rows in groups, the last of which is not full: read in a product, and made of a vector.
+Algorithm in_groups() {
+    Builder f("in_groups");
+    const Dim N = f.dim("N"), K = f.dim("K");
+    const Quantized w = quantized(f, "w", {N, K}, {.codes = DType::i8, .scales = DType::bf16, .group = 32, .zeros = DType::u8});
+    const Tile x = f.input("x", {K});
+    f.output("y", dot(dequantize(w).named("real"), x, {K}));
+    const Quantized made = quantize(x, "made", {.codes = DType::f8e4m3fn, .scales = DType::f8e8m0fnu, .group = 16});
+    f.output("codes", made.codes, DType::f8e4m3fn);
+    return f.output("again", dequantize(made)).build();
+}
+
 struct Kernel {
     Algorithm algorithm;
     TileProgram program;
@@ -117,6 +130,7 @@ std::vector<Kernel> kernels_for(const Target &target, int64_t lanes) {
                 set_edges(all.back().inputs.at("x"), to);
             }
         }
+    add("in_groups", in_groups(), {{"N", 9}, {"K", 70}}, "K");
     for (DType type : narrow_types(true)) {
         add(named("constants", type), constants_of(type), {}, "N");
         add(named("decoded", type), decoded_by(type), {{"M", 256}, {"K", 5}}, "K");
@@ -146,6 +160,31 @@ TEST_CASE("formats: a tile program of codes computes what casts mean") {
         INFO(k.program.name);
         CHECK(differ_in_bits(run_interpreter(k.program, k.shape, k.inputs, {}), run_reference(k.algorithm, k.shape, k.inputs, {})) == "");
     }
+}
+
+// A call that is emitted once gets its parameters outside of loops.
+TEST_CASE("formats: a callee's parameter is a number that was rounded") {
+    Builder g("scaled");
+    const Dim N = g.dim("N");
+    const Tile in = g.input("x", {N});
+    const Algorithm scaled = g.output("y", in * g.parameter("p", DType::f32)).build();
+    Builder f("caller");
+    const Dim M = f.dim("M");
+    const Tile x = f.input("x", {M}), p = f.parameter("p", DType::f32);
+    const Tile rounded = cast(DType::f32, cast(DType::f8e4m3fn, p * 1.03, Rounding::up));
+    const Algorithm a = f.output("y", f.call("part", scaled, {x}, {{"p", rounded}})[0]).build();
+    Knobs once;
+    once.call = "once";
+    const Target target = targets().back();
+    const TileProgram program = lowered("caller", a, {{"part", once}}, target);
+    REQUIRE(program.programs.size() == 1);
+    const Extents shape = {{"M", 5}};
+    const Arrays inputs = make_inputs(a, shape, 1);
+    const Parameters parameters = make_parameters(a, 1);  // 1.25, and rounded up 1.375
+    const Arrays expected = run_reference(a, shape, inputs, parameters);
+    CHECK(expected.at("y").get(0).real == static_cast<float>(inputs.at("x").get(0).real * 1.375));
+    CHECK(differ_in_bits(run_interpreter(program, shape, inputs, parameters), expected) == "");
+    CHECK(differ_in_bits(Loaded({program}, target).run(program, shape, inputs, parameters, Layout{}), expected) == "");
 }
 
 TEST_CASE("formats: code gives the tile program's bits") {
