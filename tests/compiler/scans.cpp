@@ -3,6 +3,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "compiler/lower/lower.h"
+#include "compiler/lower/specialize.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
 #include "tests/support/words.h"
@@ -45,6 +46,21 @@ static void refused(const Algorithm &a, const KnobsByStage &stages, const std::s
              got +
              ", where each iteration would scan from the start again. Place it at such a loop, at a loop "
              "outside of all that go along 'M', or at root."});
+}
+
+TEST_CASE("a piece of a scan whose length depends on which piece it is has words where its place is wrong") {
+    Builder f("pieces");
+    const Dim N = f.dim("N"), K = f.dim("K");
+    const Tile x = (relu(f.input("x", {N, K})) + 0.25).named("x1");
+    const Algorithm a = f.output("y", f.scan(sum_monoid(DType::f32), x, N, true, ScanDirection::backward).named("s")).build();
+    KnobsByStage k;
+    k["s"].vector = {{"K", 4}}, k["s"].place = at("y", "block.K"), k["s"].split["N"] = {Split::How::chunks, 8};
+    k["y"].micro = {{"K", 3}};
+    const std::vector<Condition> when = {{"N", "", 0, ">=", 3}, {"N", "", 0, "<=", 3}};
+    check_words([&] { lower_variant(a, when, k, target_named("avx2")); },
+                {"error[schedule.place]: y: it loads 's', which is computed inside another stage's loops and is not there any more"});
+    k["y"].micro.clear(), k["y"].block = {{"K", 3}};
+    check_programs({{"pieces", a, k, {{{"N", 3}, {"K", 2}}, {{"N", 21}, {"K", 7}}}}}, target_named("avx2"));
 }
 
 TEST_CASE("a scan that goes on with a loop gives the bits of its algorithm") { check_programs(scan_cases(8, true), target_named("avx2")); }

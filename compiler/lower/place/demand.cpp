@@ -45,7 +45,7 @@ static std::vector<Piece> box_of(const Lowering &lowering, const Scope &scope, c
             const Expr extent = extent_of(lowering, scope, d);
             p.limit = p.limit.defined() ? simplify(min(p.limit, extent), facts) : extent;
         }
-        if (all.defined() && (load->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {
+        if (all.defined() && p.size.defined() && (load->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {
             const Expr end = simplify(min(p.lo + p.size, all), facts);
             p.lo = simplify(max(p.lo, Expr(0)), facts);
             p.size = simplify(max(end - p.lo, Expr(0)), facts);
@@ -75,9 +75,9 @@ void add_needed(const Lowering &lowering, const Scope &scope, const Stage &stage
         auto [it, is_new] = regions.emplace(n->name, box);
         for (size_t i = 0; !is_new && i < box.size(); i++) {
             auto end = [](const Piece &p) { return p.padded ? p.limit : p.lo + p.size; };
-            const Expr limit = simplify(max(end(it->second[i]), end(box[i])), scope.facts);
-            it->second[i] = unite(it->second[i], box[i], scope.facts);
-            if (it->second[i].padded) it->second[i].limit = limit;
+            const Piece earlier = it->second[i];  // of unknown size perhaps, and then nothing is padded
+            it->second[i] = unite(earlier, box[i], scope.facts);
+            if (it->second[i].padded) it->second[i].limit = simplify(max(end(earlier), end(box[i])), scope.facts);
         }
     }
 }
