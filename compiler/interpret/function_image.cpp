@@ -86,22 +86,32 @@ RealInterval FunctionImages::image(const Function &f, const std::vector<RealInte
     return x.size() == 1 ? in_pieces(f, x[0]) : by_mean_value(f, x);
 }
 
-// The slope of what is nearly straight far from 0, as activations are, is bounded best piece by piece.
-RealInterval FunctionImages::in_pieces(const Function &f, const RealInterval &x) {
-    static const double cuts[] = {-64, -16, -8, -4, -2, -1, 0, 1, 2, 4, 8, 16, 64};
-    RealInterval all = {infinity, -infinity};
+// What is nearly straight far from 0, as activations are, is bounded best piece by piece.
+static std::vector<RealInterval> pieces_of(const RealInterval &x) {
+    std::vector<RealInterval> pieces;
     double from = x.lo;
-    for (const double cut : cuts) {
+    for (const double cut : {-64, -16, -8, -4, -2, -1, 0, 1, 2, 4, 8, 16, 64}) {
         if (cut <= from || cut >= x.hi) continue;
-        all = hull(all, by_mean_value(f, {{from, cut}}));
+        pieces.push_back({from, cut});
         from = cut;
     }
-    return hull(all, by_mean_value(f, {{from, x.hi}}));
+    pieces.push_back({from, x.hi});
+    return pieces;
+}
+
+RealInterval FunctionImages::in_pieces(const Function &f, const RealInterval &x) {
+    RealInterval all = {infinity, -infinity};
+    for (const RealInterval &piece : pieces_of(x)) all = hull(all, by_mean_value(f, {piece}));
+    return all;
 }
 
 RealInterval FunctionImages::slope(const Function &f, const std::vector<RealInterval> &x, size_t of) {
-    const std::vector<Expr> &known = prepare(f).derivatives;
-    return of < known.size() ? value(known[of], x) : RealInterval::whole();
+    const std::vector<Expr> known = prepare(f).derivatives;
+    if (of >= known.size()) return RealInterval::whole();
+    if (x.size() > 1) return value(known[of], x);
+    RealInterval all = {infinity, -infinity};
+    for (const RealInterval &piece : pieces_of(x[0])) all = hull(all, value(known[of], {piece}));
+    return all;
 }
 
 // Of an expression of f64 over the arguments, as derivatives are.

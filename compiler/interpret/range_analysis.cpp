@@ -1,10 +1,9 @@
 #include "compiler/interpret/range_analysis.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
-#include "algorithms/expr/function.h"
-#include "compiler/interpret/function_image.h"
+#include "algorithms/index/prove.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
@@ -12,52 +11,16 @@ namespace tessera {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr RealInterval nothing = {infinite, -infinite};
-
-bool is_empty(const RealInterval &i) { return i.lo > i.hi; }
-
-double highest_finite(DType type) { return tessera::highest_finite(traits_of(type)); }
-double unit_roundoff(DType type) { return std::ldexp(1, -traits_of(type).mantissa - 1); }
-double least_subnormal(DType type) { return std::ldexp(1, 1 - traits_of(type).bias - traits_of(type).mantissa); }
-
-// Of a result of that size.
-double rounding(DType type, double magnitude) { return magnitude * unit_roundoff(type) + least_subnormal(type); }
-
-// Between which values of the type results lie that are rounded from these.
-RealInterval rounded(DType type, RealInterval exact) {
-    if (is_empty(exact)) return exact;
-    auto outwards = [&](double end, double sign) {
-        if (Scalar::of_real(type, end).real == end) return end;
-        return end + sign * (std::fabs(end) * 2 * unit_roundoff(type) + least_subnormal(type));
-    };
-    return {outwards(exact.lo, -1), outwards(exact.hi, 1)};
-}
-
-// By what it does, whatever it is called.
-bool is_monoid(const Monoid &m, const Monoid &known) {
-    return std::equal(m.step.begin(), m.step.end(), known.step.begin(), known.step.end(), equal);
-}
-
-KnownRange lost() { return {RealInterval::whole(), infinite, true, true, true}; }
-
-KnownRange merged(const KnownRange &a, const KnownRange &b) {
-    return {hull(a.values, b.values), std::max(a.error, b.error), a.has_lowest || b.has_lowest, a.has_highest || b.has_highest,
-            a.is_lost || b.is_lost};
-}
-
-// x - max over x, and what it is for the largest x.
-struct AtTop {
-    std::string of;  // the stage of the maximum
-    KnownRange range;
+// What a fold goes over: at most so many elements, all of them or some, and at least one.
+struct Points {
+    double count = 0;
+    bool is_whole = false, is_filled = false;
 };
 
 class Analysis {
 public:
     Analysis(const Algorithm &algorithm, const Extents &extents, const std::map<std::string, RealInterval> &given)
-        : a_(algorithm), extents_(extents), given_(given) {
-        for (const Tensor &t : a_.tensors) known_[t.name] = of_tensor(t);
-    }
+        : a_(algorithm), values_(algorithm, extents, given) {}
     std::vector<StageRange> run() {
         for (const Stage &s : a_.stages()) stage(s);
         return std::move(result_);
@@ -65,388 +28,153 @@ public:
 
 private:
     const Algorithm &a_;
-    const Extents &extents_;
-    const std::map<std::string, RealInterval> &given_;
-    std::map<std::string, KnownRange> known_;
-    std::map<std::string, AtTop> tops_;  // of maps that use such a difference
-    std::map<const Expr::Node *, KnownRange> done_;
-    std::vector<KnownRange> earlier_;         // values of a Map
-    const std::string *at_top_of_ = nullptr;  // differences from this maximum are 0
-    std::string found_top_, trouble_;
-    FunctionImages images_;
+    RangeValues values_;
     std::vector<StageRange> result_;
 
-    KnownRange of_type(const std::string &name, DType type) const {
-        if (auto it = given_.find(name); it != given_.end()) return {it->second};
-        if (is_float(type)) return {{-highest_finite(type), highest_finite(type)}};
-        return {{static_cast<double>(traits_of(type).lowest), static_cast<double>(traits_of(type).highest)}};
-    }
-    KnownRange of_tensor(const Tensor &t) const {
-        if (t.role != Role::constant) return of_type(t.name, t.dtype);
-        KnownRange all{nothing};
-        for (const Scalar &v : t.values) all = merged(all, of_constant(v));
-        return all;
-    }
-    static KnownRange of_constant(const Scalar &v) {
-        if (!is_float(v.type)) return {RealInterval::of(static_cast<double>(v.integer))};
-        if (std::isnan(v.real)) return lost();
-        if (std::isinf(v.real)) return {nothing, 0, v.real<0, v.real> 0};
-        return {RealInterval::of(v.real)};
-    }
-    std::optional<double> points(const std::string &dim) const {
-        if (auto it = extents_.find(dim); it != extents_.end()) return static_cast<double>(it->second);
-        const Dim &d = a_.dim(dim);
-        if (d.kind == DimKind::fixed) return static_cast<double>(d.value);
-        return d.equals.empty() ? std::nullopt : points(d.equals);
-    }
-
-    KnownRange trouble(const std::string &what) {
-        if (trouble_.empty()) trouble_ = what;
-        return lost();
-    }
-    // The result of an operation on floats, whose exact values for computed operands are `exact`.
-    KnownRange result(DType type, const RealInterval &exact, double error, const KnownRange &flags, const Expr &e) {
-        if (is_empty(exact)) return {exact, 0, flags.has_lowest, flags.has_highest};
-        const RealInterval values = rounded(type, exact);
-        if (!(values.magnitude() <= highest_finite(type)))
-            return trouble("may overflow " + std::string(name_of(type)) + ": " + brief(e, 80));
-        return {values, step_up(error), flags.has_lowest, flags.has_highest};
-    }
-
-    KnownRange value(const Expr &e) {
-        if (auto it = done_.find(e.get()); it != done_.end()) return it->second;
-        return done_[e.get()] = make(e);
-    }
-    KnownRange make(const Expr &e);
-    KnownRange operation(const Expr &e);
-    KnownRange float_operation(const Expr &e, const std::vector<KnownRange> &x);
-    KnownRange integer_operation(const Expr &e, const std::vector<KnownRange> &x);
-    KnownRange function(const Expr &e);
-    KnownRange conversion(const Expr &e);
-    bool is_below_maximum(const Expr &e);
-    KnownRange from_start(const Expr &e) {
-        done_.clear();
-        return value(e);
-    }
-
     void stage(const Stage &s);
+    Points points_of(const Stage &s, const Reduce &r) const;
     std::vector<KnownRange> of_map(const Stage &s, const Map &map);
-    std::vector<KnownRange> of_fold(const Stage &s, const Monoid &m, const std::vector<Expr> &inputs, double count, bool is_whole);
-    KnownRange sum(const Stage &s, DType type, KnownRange term, double size, double count, bool is_whole, const Expr &e);
+    std::vector<KnownRange> of_fold(const Stage &s, const Monoid &m, const std::vector<Expr> &inputs, const Points &points);
+    std::vector<KnownRange> of_softmax(const KnownRange &scores, const KnownRange &values, DType type, const Points &points, const Expr &e);
+    KnownRange sum(const Stage &s, DType type, KnownRange term, double size, const Points &points, const Expr &e);
 };
-
-// Whether it is x - m where m is a maximum over all x of its stage's points.
-bool Analysis::is_below_maximum(const Expr &e) {
-    const Expr &m = e->args[1];
-    if (m.kind() != ExprKind::load || m->guarded) return false;
-    const Stage *top = defining_stage(a_, m->name);
-    const Reduce *fold = top ? std::get_if<Reduce>(&top->body) : nullptr;
-    if (!fold || !is_monoid(fold->monoid, max_monoid(e.type())) || fold->where.defined() || !fold->at.empty() ||
-        !equal(fold->inputs[0], e->args[0]))
-        return false;
-    for (size_t i = 0; i < top->dims.size(); i++)
-        if (!equal(m->args[i], variable(top->dims[i]))) return false;
-    found_top_ = top->name;
-    return true;
-}
-
-KnownRange Analysis::float_operation(const Expr &e, const std::vector<KnownRange> &x) {
-    const DType type = e->args[0].type();
-    const KnownRange &a = x[0], none{}, &b = x.size() > 1 ? x[1] : none;
-    const RealInterval &r = a.values, &q = b.values;
-    KnownRange flags;
-    const bool some = a.has_lowest || a.has_highest || b.has_lowest || b.has_highest;
-    const auto size = [](const RealInterval &i) { return is_empty(i) ? 0 : i.magnitude(); };
-    const auto product_error = [&] { return size(r) * b.error + size(q) * a.error + a.error * b.error; };
-    switch (e->op) {
-    case Op::neg: return {is_empty(r) ? r : -r, a.error, a.has_highest, a.has_lowest};
-    case Op::abs: return {is_empty(r) ? r : absolute(r), a.error, false, a.has_lowest || a.has_highest};
-    case Op::min:
-    case Op::max: {
-        const bool is_max = e->op == Op::max;
-        RealInterval all =
-            is_max ? RealInterval{std::max(r.lo, q.lo), std::max(r.hi, q.hi)} : RealInterval{std::min(r.lo, q.lo), std::min(r.hi, q.hi)};
-        // An infinity that loses leaves the other value.
-        if (is_empty(r) || is_empty(q)) all = hull(r, q);
-        if (is_max ? a.has_lowest : a.has_highest) all = hull(all, q);
-        if (is_max ? b.has_lowest : b.has_highest) all = hull(all, r);
-        return {all, std::max(a.error, b.error), is_max ? a.has_lowest && b.has_lowest : a.has_lowest || b.has_lowest,
-                is_max ? a.has_highest || b.has_highest : a.has_highest && b.has_highest};
-    }
-    case Op::add:
-    case Op::sub: {
-        const bool below = e->op == Op::sub && is_below_maximum(e);
-        const bool lowest = e->op == Op::add ? b.has_lowest : b.has_highest, highest = e->op == Op::add ? b.has_highest : b.has_lowest;
-        flags.has_lowest = a.has_lowest || lowest, flags.has_highest = a.has_highest || highest;
-        if ((a.has_lowest && highest) || (a.has_highest && lowest)) {
-            trouble("may be no number, inf - inf: " + brief(e, 80));
-            if (!below) return lost();
-            flags.has_highest = false;
-        }
-        if (is_empty(r) || is_empty(q)) return {nothing, 0, flags.has_lowest, flags.has_highest};
-        RealInterval sum = e->op == Op::add ? r + q : r - q;
-        if (below) sum = at_top_of_ && *at_top_of_ == found_top_ ? RealInterval{} : RealInterval{std::min(sum.lo, 0.0), 0};
-        if (below && at_top_of_) flags = {};
-        return result(type, sum, a.error + b.error + rounding(type, sum.magnitude()), flags, e);
-    }
-    case Op::mul:
-        if (some) return trouble("an infinity is multiplied: " + brief(e, 80));
-        return result(type, equal(e->args[0], e->args[1]) ? absolute(r) * absolute(r) : r * q,
-                      product_error() + rounding(type, size(r * q)), flags, e);
-    case Op::fma: {
-        const KnownRange &c = x[2];
-        if (some || c.has_lowest || c.has_highest) return trouble("an infinity is multiplied or added: " + brief(e, 80));
-        const RealInterval product = equal(e->args[0], e->args[1]) ? absolute(r) * absolute(r) : r * q, all = product + c.values;
-        return result(type, all, product_error() + c.error + rounding(type, all.magnitude()), flags, e);
-    }
-    case Op::div: {
-        if (some) return trouble("an infinity is divided, or divides: " + brief(e, 80));
-        const RealInterval divisor = absolute(q);
-        if (q.contains(0)) return trouble("may divide by 0: " + brief(e, 80));
-        const RealInterval all = r / q;
-        const double nearest = step_down(divisor.lo - b.error);
-        const double error = nearest > 0 ? (a.error + all.magnitude() * b.error) / nearest : infinite;
-        return result(type, all, error + rounding(type, all.magnitude()), flags, e);
-    }
-    case Op::sqrt: {
-        if (some || r.lo < 0) return trouble("may be the root of what is negative: " + brief(e, 80));
-        const RealInterval all = square_root(r);
-        return result(type, all, std::sqrt(a.error) + rounding(type, all.magnitude()), flags, e);
-    }
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-        if (is_empty(r)) return a;
-        return {{real_value(e->op, r.lo, 0.0, 0.0), real_value(e->op, r.hi, 0.0, 0.0)},
-                a.error > 0 ? a.error + 1 : 0,
-                a.has_lowest,
-                a.has_highest};
-    default: throw InternalError("an operation on floats of no kind");
-    }
-}
-
-// Exact; a distance is kept by those that go with their operands.
-KnownRange Analysis::integer_operation(const Expr &e, const std::vector<KnownRange> &x) {
-    const DTypeTraits &t = traits_of(e.type());
-    RealInterval all = {static_cast<double>(t.lowest), static_cast<double>(t.highest)};
-    const bool is_exact = std::all_of(x.begin(), x.end(), [](const KnownRange &k) { return k.error == 0; });
-    double error = is_exact ? 0 : infinite;
-    RealInterval some = RealInterval::whole();
-    if (e->op == Op::add) some = x[0].values + x[1].values, error = x[0].error + x[1].error;
-    if (e->op == Op::sub) some = x[0].values - x[1].values, error = x[0].error + x[1].error;
-    if (e->op == Op::mul) some = x[0].values * x[1].values;
-    if (e->op == Op::neg) some = -x[0].values, error = x[0].error;
-    if (all.lo <= some.lo && some.hi <= all.hi) all = some;
-    else if (error > 0) error = infinite;
-    return {all, error};
-}
-
-KnownRange Analysis::operation(const Expr &e) {
-    std::vector<KnownRange> x;
-    for (const Expr &arg : e->args) x.push_back(value(arg));
-    if (e->op == Op::select) {
-        KnownRange both = merged(x[1], x[2]);
-        if (both.is_lost) return lost();
-        // Where the condition may come out otherwise, the other value is meant.
-        if (x[0].error > 0) both.error += is_empty(both.values) ? 0 : both.values.width();
-        return both;
-    }
-    if (is_comparison(e->op)) {
-        const bool is_exact = x[0].error == 0 && x[1].error == 0;
-        return {{0, 1}, is_exact ? 0.0 : 1.0};
-    }
-    if (std::any_of(x.begin(), x.end(), [](const KnownRange &k) { return k.is_lost; })) return lost();
-    return is_float(e.type()) ? float_operation(e, x) : integer_operation(e, x);
-}
-
-KnownRange Analysis::function(const Expr &e) {
-    const Function &f = *e->function;
-    std::vector<RealInterval> x;
-    double error = 0;
-    KnownRange limits{nothing};
-    for (const Expr &arg : e->args) {
-        const KnownRange k = value(arg);
-        if (k.is_lost) return lost();
-        if ((k.has_lowest || k.has_highest) && f.arity > 1) return trouble("an infinity is an argument of " + f.name + ": " + brief(e, 80));
-        if (k.has_lowest) limits.values = hull(limits.values, images_.image(f, {RealInterval::of(-infinite)}));
-        if (k.has_highest) limits.values = hull(limits.values, images_.image(f, {RealInterval::of(infinite)}));
-        x.push_back(k.values);
-    }
-    if (!FunctionImages::is_known(f)) return value(definition_of(e));
-    RealInterval all = std::any_of(x.begin(), x.end(), is_empty) ? nothing : images_.image(f, x);
-    for (size_t i = 0; i < x.size(); i++)
-        if (const double off = value(e->args[i]).error; off > 0 && !is_empty(x[i])) {
-            std::vector<RealInterval> wide = x;  // where the exact arguments are
-            for (size_t k = 0; k < x.size(); k++) wide[k] = {x[k].lo - value(e->args[k]).error, x[k].hi + value(e->args[k]).error};
-            error += images_.slope(f, wide, i).magnitude() * off;
-        }
-    all = hull(all, limits.values);
-    if (std::isnan(error)) error = infinite;
-    if (!all.is_bounded()) return trouble("may overflow, or be no number: " + brief(e, 80));
-    // In f32 gelu claims 2.571 ULP, or 2e-8 where it is small (functions.h). A flush to zero loses less than twice the least normal.
-    const bool is_double = e.type() == DType::f64, is_gelu = !is_double && f.name == "gelu";
-    const double claim = is_double ? f.facts.ulp_f64 : is_gelu ? 2.571 : f.facts.ulp_f32;
-    if (claim == 0) return value(definition_of(e));
-    const double least = (is_gelu ? 2e-8 : 0) + std::ldexp(1, traits_of(e.type()).mantissa + 2) * least_subnormal(e.type());
-    const auto off = [&](double end) { return (claim + 0.5) * 2 * rounding(e.type(), std::fabs(end)) + least; };
-    // Results lie no further outside of their bounds than a unit in the last place.
-    const RealInterval limits_of_f = rounded(e.type(), {f.facts.least, f.facts.most});
-    const RealInterval computed = {std::max(all.lo - off(all.lo), std::min(limits_of_f.lo, all.lo)),
-                                   std::min(all.hi + off(all.hi), std::max(limits_of_f.hi, all.hi))};
-    return result(e.type(), computed, error + off(all.magnitude()), {}, e);
-}
-
-KnownRange Analysis::conversion(const Expr &e) {
-    const DType from = e->args[0].type(), to = e.type();
-    KnownRange x = value(e->args[0]);
-    if (x.is_lost) return lost();
-    if (is_float(to)) {
-        const bool is_wider =
-            is_float(from) && traits_of(to).mantissa >= traits_of(from).mantissa && traits_of(to).exponent >= traits_of(from).exponent;
-        if (is_wider || is_empty(x.values)) return x;
-        // A directed rounding loses up to a whole unit, and saturation what lies beyond.
-        const double lost = (e->rounding == Rounding::nearest_even ? 1 : 2) * rounding(to, x.values.magnitude());
-        const double highest = highest_finite(to), beyond = e->saturate ? std::max(x.values.magnitude() - highest, 0.0) : 0;
-        if (beyond > 0) x.values = {std::clamp(x.values.lo, -highest, highest), std::clamp(x.values.hi, -highest, highest)};
-        return result(to, x.values, x.error + lost + beyond, x, e);
-    }
-    const DTypeTraits &t = traits_of(to);
-    const auto lowest = static_cast<double>(t.lowest), highest = static_cast<double>(t.highest);
-    if (is_float(from)) x.error = x.error > 0 ? x.error + 1 : 0;
-    if (is_empty(x.values) || x.has_lowest || x.has_highest || x.values.lo < lowest || x.values.hi > highest)
-        return {{lowest, highest}, e->saturate || x.error == 0 ? x.error : infinite};
-    return {{std::floor(x.values.lo), std::ceil(x.values.hi)}, x.error};
-}
-
-KnownRange Analysis::make(const Expr &e) {
-    switch (e.kind()) {
-    case ExprKind::constant: return of_constant(e->value);
-    case ExprKind::variable: return {{0, std::max(points(e->name).value_or(traits_of(DType::index).highest) - 1, 0.0)}};
-    case ExprKind::extent: {
-        const auto n = points(e->name);
-        return n ? KnownRange{RealInterval::of(*n)} : KnownRange{{0, static_cast<double>(traits_of(DType::index).highest)}};
-    }
-    case ExprKind::parameter: return of_type(e->name, e.type());
-    case ExprKind::load: {
-        KnownRange x = known_.at(e->name);
-        if (at_top_of_)
-            if (auto top = tops_.find(e->name); top != tops_.end() && top->second.of == *at_top_of_) x = top->second.range;
-        return e->guarded ? merged(x, value(e->args.back())) : x;
-    }
-    case ExprKind::bounded: return {{0, static_cast<double>(traits_of(DType::index).highest)}, value(e->args[0]).error};
-    case ExprKind::operation: return operation(e);
-    case ExprKind::function: return function(e);
-    case ExprKind::cast: return conversion(e);
-    case ExprKind::bitcast: {
-        const KnownRange x = value(e->args[0]);
-        if (is_float(e.type())) return trouble("bits become a float: " + brief(e, 80));
-        const DTypeTraits &t = traits_of(e.type());
-        return {{static_cast<double>(t.lowest), static_cast<double>(t.highest)}, x.error == 0 ? 0 : infinite};
-    }
-    case ExprKind::left: return earlier_.at(static_cast<size_t>(e->number));
-    case ExprKind::right:
-    case ExprKind::input: break;
-    }
-    throw InternalError("an operand of a monoid stands in a stage");
-}
 
 std::vector<KnownRange> Analysis::of_map(const Stage &s, const Map &map) {
     std::vector<KnownRange> all;
-    earlier_.clear(), found_top_.clear();
-    for (const Value &v : map.values) earlier_.push_back(from_start(v.value));
-    all = earlier_;
-    if (found_top_.empty() || map.values.size() != 1) return all;
-    const std::string top = found_top_;
-    at_top_of_ = &top;
-    tops_[s.name] = {top, from_start(map.values[0].value)};
-    at_top_of_ = nullptr;
+    for (const Value &v : map.values) values_.add_earlier(all.emplace_back(values_.of(v.value)));
+    if (const std::string top = values_.top(); !top.empty() && map.values.size() == 1)
+        values_.define_at_top(s.name, top, values_.at_top(map.values[0].value, top));
     return all;
 }
 
 // `size`: what bounds the magnitude of a term before it is rounded.
-KnownRange Analysis::sum(const Stage &s, DType type, KnownRange term, double size, double count, bool is_whole, const Expr &e) {
-    if (term.is_lost) return lost();
-    if (term.has_lowest || term.has_highest) return trouble("sums infinities: " + brief(e, 80));
-    if (!std::isfinite(count)) return trouble("sums as many elements as data say: " + brief(e, 80));
-    if (!is_whole) term.values = hull(term.values, {0, 0});  // some terms may be missing
-    const double u = unit_roundoff(type), n = count + 1, gamma = is_float(type) ? n * u / (1 - n * u) : 0;
-    if (!(gamma >= 0)) return trouble("sums more elements than the type's digits can tell: " + brief(e, 80));
-    const double off = count * (gamma * size + least_subnormal(DType::f64)) + (is_float(type) ? count * least_subnormal(type) : 0);
-    RealInterval all = RealInterval::of(count) * term.values;
+KnownRange Analysis::sum(const Stage &s, DType type, KnownRange term, double size, const Points &points, const Expr &e) {
+    if (term.is_lost) return lost_range();
+    if (term.has_lowest || term.has_highest) return values_.lose("sums infinities: " + brief(e, 80));
+    if (!std::isfinite(points.count)) return values_.lose("sums as many elements as data say: " + brief(e, 80));
+    if (!points.is_whole) term.values = hull(term.values, {0, 0});  // some terms may be missing
+    const double u = unit_roundoff(type), n = points.count + 1, gamma = is_float(type) ? n * u / (1 - n * u) : 0;
+    if (!(gamma >= 0)) return values_.lose("sums more elements than the type's digits can tell: " + brief(e, 80));
+    const double off = is_float(type) ? points.count * (gamma * size + least_subnormal(type)) : 0;
+    RealInterval all = RealInterval::of(points.count) * term.values;
     // A sum of what is not negative is at least each term, computed too: adding what is not negative never makes less.
-    all = {term.values.lo >= 0 ? (count >= 1 && is_whole ? term.values.lo : 0) : all.lo - off, term.values.hi <= 0 ? 0 : all.hi + off};
+    all = {term.values.lo >= 0 ? (points.is_filled && points.is_whole ? term.values.lo : 0) : all.lo - off,
+           term.values.hi <= 0 ? 0 : all.hi + off};
     const auto *fold = std::get_if<Reduce>(&s.body);
-    if (fold && is_whole && term.values.lo >= 0 && count >= 1)
-        for (const auto &[name, top] : tops_) {
-            const Stage *maximum = a_.find_stage(top.of);
+    if (fold && points.is_whole && points.is_filled && term.values.lo >= 0)
+        for (const std::string &top : values_.maxima()) {
+            const Stage *maximum = a_.find_stage(top);
             if (!maximum || reduced_dims(*maximum) != fold->dims || fold->inputs.size() != 1) continue;
-            at_top_of_ = &top.of;
-            const KnownRange one = from_start(fold->inputs[0]);
-            at_top_of_ = nullptr;
+            const KnownRange one = values_.at_top(fold->inputs[0], top);
             if (!one.is_lost && !is_empty(one.values)) all.lo = std::max(all.lo, std::min(one.values.lo, all.hi));
         }
-    return result(is_float(type) ? type : DType::f64, all, count * term.error + off, {}, e);
+    if (is_float(type)) return values_.result(type, all, points.count * term.error + off, {}, e);
+    const RealInterval range = {static_cast<double>(traits_of(type).lowest), static_cast<double>(traits_of(type).highest)};
+    if (range.lo <= all.lo && all.hi <= range.hi) return {all, points.count * term.error};
+    return {range, term.error == 0 ? 0 : no_bound};  // it wraps
 }
 
-std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const std::vector<Expr> &inputs, double count, bool is_whole) {
+// Parts m, the largest score, l, the sum of exp(score - m), and acc, that sum with values as weights. Each step multiplies by exponentials
+// of what is not positive, one of which is exp(0), and rounds four times at most: together a factor within 1 +- 8 n u.
+std::vector<KnownRange> Analysis::of_softmax(const KnownRange &scores, const KnownRange &values, DType type, const Points &points,
+                                             const Expr &e) {
+    const double slack = 8 * points.count * unit_roundoff(type), size = is_empty(values.values) ? 0 : values.values.magnitude();
+    if (!(slack < 0.5)) return std::vector<KnownRange>(3, values_.lose("a softmax over so many elements is not followed"));
+    if (scores.has_highest || values.has_lowest || values.has_highest)
+        return std::vector<KnownRange>(3, values_.lose("infinities are weighted: " + brief(e, 80)));
+    KnownRange m = scores;
+    const bool may_be_empty = !points.is_filled || scores.has_lowest;
+    m.has_lowest = may_be_empty, m.error = no_bound;
+    KnownRange l = values_.result(type, {may_be_empty ? 0 : 1 - slack, points.count * (1 + slack)}, no_bound, {}, e);
+    l.gap = 1 - slack;
+    const double most = points.count * size * (1 + slack) + points.count * least_subnormal(type);
+    return {m, l, values_.result(type, {-most, most}, no_bound, {}, e)};
+}
+
+std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const std::vector<Expr> &inputs, const Points &points) {
     std::vector<KnownRange> x;
-    for (const Expr &e : inputs) x.push_back(from_start(e));
+    for (const Expr &e : inputs) x.push_back(values_.of(e));
     const DType type = m.parts[0].identity.type;
     if (std::any_of(x.begin(), x.end(), [](const KnownRange &k) { return k.is_lost; }))
-        return std::vector<KnownRange>(m.parts.size(), lost());
-    if (is_monoid(m, sum_monoid(type)))
-        return {sum(s, type, x[0], is_empty(x[0].values) ? 0 : x[0].values.magnitude(), count, is_whole, inputs[0])};
+        return std::vector<KnownRange>(m.parts.size(), lost_range());
+    if (is_monoid(m, sum_monoid(type))) return {sum(s, type, x[0], is_empty(x[0].values) ? 0 : x[0].values.magnitude(), points, inputs[0])};
     if (is_monoid(m, dot_monoid(type))) {
-        if (x[0].has_lowest || x[0].has_highest || x[1].has_lowest || x[1].has_highest) return {trouble("sums products of infinities")};
+        if (x[0].has_lowest || x[0].has_highest || x[1].has_lowest || x[1].has_highest)
+            return {values_.lose("sums products of infinities")};
         const RealInterval &r = x[0].values, &q = x[1].values;
         KnownRange term{equal(inputs[0], inputs[1]) ? absolute(r) * absolute(r) : r * q};
         const double size = term.values.magnitude();
         term.error = r.magnitude() * x[1].error + q.magnitude() * x[0].error + x[0].error * x[1].error;
-        return {sum(s, type, term, size, count, is_whole, inputs[0] * inputs[1])};
+        return {sum(s, type, term, size, points, inputs[0] * inputs[1])};
     }
     const bool is_max = is_monoid(m, max_monoid(type)) || is_monoid(m, nan_max_monoid(type));
     if (is_max || is_monoid(m, min_monoid(type))) {
         KnownRange all = x[0];
         // Of nothing it is the identity.
-        if (!is_whole || !(count >= 1)) (is_max ? all.has_lowest : all.has_highest) = true;
+        if (!points.is_filled) (is_max ? all.has_lowest : all.has_highest) = true;
         return {all};
     }
-    if (is_float(type) && is_monoid(m, welford_monoid(type)) && std::isfinite(count) && !x[0].has_lowest && !x[0].has_highest) {
-        const double size = x[0].values.magnitude(), off = 8 * count * unit_roundoff(type) * size + least_subnormal(type);
+    if (is_float(type) && is_monoid(m, welford_monoid(type)) && std::isfinite(points.count) && !x[0].has_lowest && !x[0].has_highest) {
+        const double size = x[0].values.magnitude(), off = 8 * points.count * unit_roundoff(type) * size + least_subnormal(type);
         const double width = x[0].values.width() + 2 * off;
-        const RealInterval mean = {std::min(x[0].values.lo - off, is_whole ? infinite : 0),
-                                   std::max(x[0].values.hi + off, is_whole ? -infinite : 0)};
-        const RealInterval n = is_whole ? RealInterval::of(count) : RealInterval{0, count};
-        const RealInterval square = {0, count * width * width * (1 + 8 * count * unit_roundoff(type))};
-        return {KnownRange{n}, result(type, mean, infinite, {}, inputs[0]), result(type, square, infinite, {}, inputs[0])};
+        const RealInterval mean = {std::min(x[0].values.lo - off, points.is_whole ? no_bound : 0),
+                                   std::max(x[0].values.hi + off, points.is_whole ? -no_bound : 0)};
+        const RealInterval n = points.is_whole ? RealInterval::of(points.count) : RealInterval{0, points.count};
+        const RealInterval square = {0, points.count * width * width * (1 + 8 * points.count * unit_roundoff(type))};
+        return {KnownRange{n}, values_.result(type, mean, no_bound, {}, inputs[0]), values_.result(type, square, no_bound, {}, inputs[0])};
     }
-    trouble("what folds of " + m.name + " give is not followed");
-    return std::vector<KnownRange>(m.parts.size(), lost());
+    if (is_float(type) && m.parts.size() == 3 && m.parts[2].dims.size() == 1 &&
+        is_monoid(m, online_softmax_monoid(type, m.parts[2].dims[0])))
+        return of_softmax(x[0], x[1], type, points, inputs[0]);
+    values_.lose("what folds of " + m.name + " give is not followed");
+    return std::vector<KnownRange>(m.parts.size(), lost_range());
+}
+
+// Some point of a fold is known to count where the first one does.
+Points Analysis::points_of(const Stage &s, const Reduce &r) const {
+    Points points{1, !r.where.defined() && r.at.empty(), false};
+    std::map<std::string, Expr> first;
+    for (const std::string &d : r.dims) points.count *= values_.points(d).value_or(no_bound), first[d] = Expr(0);
+    Bounds facts(a_.dims);
+    for (const std::string &d : s.dims) facts.set(d, Expr(0), extent(d) - 1);
+    points.is_filled =
+        points.count >= 1 && std::isfinite(points.count) && r.at.empty() && (points.is_whole || prove(substitute(r.where, first), facts));
+    return points;
 }
 
 void Analysis::stage(const Stage &s) {
-    trouble_.clear();
-    const std::vector<KnownRange> all = std::visit(
-        Overloaded{[&](const Map &map) { return of_map(s, map); },
-                   [&](const Reduce &r) {
-                       double count = 1;
-                       for (const std::string &d : r.dims) count *= points(d).value_or(infinite);
-                       return of_fold(s, r.monoid, r.inputs, count, !r.where.defined() && r.at.empty());
-                   },
-                   [&](const Scan &scan) { return of_fold(s, scan.monoid, scan.inputs, points(scan.dim).value_or(infinite), false); }},
-        s.body);
+    values_.begin();
+    // What rounded values decide may be decided otherwise, and then nothing is known of the error.
+    const auto decided = [&](const std::vector<Expr> &by, std::vector<KnownRange> results) {
+        for (const Expr &e : by)
+            if (values_.of(e).error > 0)
+                for (KnownRange &one : results) one.error = no_bound;
+        return results;
+    };
+    const std::vector<KnownRange> all =
+        std::visit(Overloaded{[&](const Map &map) { return of_map(s, map); },
+                              [&](const Reduce &r) {
+                                  std::vector<Expr> deciding = r.at;
+                                  if (r.where.defined()) deciding.push_back(r.where);
+                                  return decided(deciding, of_fold(s, r.monoid, r.inputs, points_of(s, r)));
+                              },
+                              [&](const Scan &scan) {
+                                  const Points points = {values_.points(scan.dim).value_or(no_bound), false, false};
+                                  return decided(scan.segments.defined() ? std::vector<Expr>{scan.segments} : std::vector<Expr>{},
+                                                 of_fold(s, scan.monoid, scan.inputs, points));
+                              }},
+                   s.body);
     const std::vector<std::string> names = names_of_results(s);
-    KnownRange whole{nothing};
+    KnownRange whole{no_values};
     for (size_t i = 0; i < all.size(); i++) {
         whole = merged(whole, all[i]);
-        if (i < names.size() && !names[i].empty()) known_[names[i]] = all[i];
+        if (i < names.size() && !names[i].empty()) values_.define(names[i], all[i]);
     }
     // Later stages may read what was written, or what was there.
     if (const auto *map = std::get_if<Map>(&s.body))
         for (size_t i = 0; i < map->values.size(); i++)
-            if (map->values[i].to) known_[map->values[i].to->state] = merged(known_[map->values[i].to->state], all[i]);
-    result_.push_back({s.name, whole, trouble_});
+            if (const auto &to = map->values[i].to) values_.define(to->state, merged(values_.known(to->state), all[i]));
+    result_.push_back({s.name, whole, values_.trouble()});
 }
 
 }  // namespace

@@ -15,17 +15,9 @@
 
 #include "algorithms/ir/algorithm.h"
 #include "algorithms/ir/extents.h"
-#include "compiler/interpret/real_interval.h"
+#include "compiler/interpret/range_values.h"
 
 namespace tessera {
-
-// Of all elements of a tensor.
-struct KnownRange {
-    RealInterval values = {};                      // those that are finite; lo > hi: there are none
-    double error = 0;                              // the most that one may be off; infinite where nothing is known
-    bool has_lowest = false, has_highest = false;  // -inf or inf is among them because a program says so, as masks do
-    bool is_lost = false;                          // nothing is known
-};
 
 struct StageRange {
     std::string stage;

@@ -62,7 +62,7 @@ private:
     std::map<const std::byte *, Block> blocks_;
 };
 
-class Bounds final : public Follower {
+class ErrorFollower final : public Follower {
 public:
     ErrorMemory memory;
     std::string unknown;     // the first reason
@@ -105,7 +105,7 @@ private:
     bool judge(const Tape::Application &applied, const Register *frame);
 };
 
-Expr Bounds::prepared(const Expr &e) {
+Expr ErrorFollower::prepared(const Expr &e) {
     static const Expr pattern = flushed(input(0, DType::f32));
     return rewrite(e, [](const Expr &n) -> Expr {
         if (!n.is_operation(Op::select) || n.type() != DType::f32) return {};
@@ -114,7 +114,7 @@ Expr Bounds::prepared(const Expr &e) {
     });
 }
 
-void Bounds::evaluated(const Tape &tape, const Register *frame, const TensorView *tensors) {
+void ErrorFollower::evaluated(const Tape &tape, const Register *frame, const TensorView *tensors) {
     const std::vector<Tape::Instruction> &code = tape.instructions();
     auto next = tape.applications().begin();
     const auto last = tape.applications().end();
@@ -137,7 +137,7 @@ void Bounds::evaluated(const Tape &tape, const Register *frame, const TensorView
 }
 
 // Whether something is known of the function; otherwise its definition is followed.
-bool Bounds::judge(const Tape::Application &f, const Register *frame) {
+bool ErrorFollower::judge(const Tape::Application &f, const Register *frame) {
     const double value = number(f.type, frame[f.target]);
     std::vector<RealInterval> x;
     for (int slot : f.arguments) {
@@ -155,7 +155,7 @@ bool Bounds::judge(const Tape::Application &f, const Register *frame) {
     return true;
 }
 
-double Bounds::load(const Tape &tape, const Tape::Instruction &i, const Register *frame, const TensorView *tensors) {
+double ErrorFollower::load(const Tape &tape, const Tape::Instruction &i, const Register *frame, const TensorView *tensors) {
     const int *access = tape.access(i);
     const TensorView &t = tensors[access[0]];
     int64_t offset = 0;
@@ -167,7 +167,7 @@ double Bounds::load(const Tape &tape, const Tape::Instruction &i, const Register
     return found ? *found : 0;
 }
 
-double Bounds::operation(Op op, Kind kind, const Tape::Instruction &i, const Register *frame) {
+double ErrorFollower::operation(Op op, Kind kind, const Tape::Instruction &i, const Register *frame) {
     const int count = arity(op);
     const DType type = type_of(kind);
     const bool is_real = is_float(type);
@@ -185,7 +185,7 @@ double Bounds::operation(Op op, Kind kind, const Tape::Instruction &i, const Reg
     return op == Op::div ? lose("a divisor may be 0") : op == Op::sqrt ? lose("a square root may be of a negative value") : bound;
 }
 
-double Bounds::error_of(const Tape::Instruction &i, const Register *frame) {
+double ErrorFollower::error_of(const Tape::Instruction &i, const Register *frame) {
     const double first = error(i.a);
     switch (i.code) {
     case code_select: {
@@ -230,7 +230,7 @@ double Bounds::error_of(const Tape::Instruction &i, const Register *frame) {
 
 RunningErrors running_errors(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const Extents &extents,
                              const std::map<std::string, Scalar> &parameters) {
-    Bounds bounds;
+    ErrorFollower bounds;
     for (const auto &[name, view] : arguments) {
         require(view.strides == row_major_strides(view.extents), "argument " + name + " is dense where its errors are bounded");
         bounds.allocated(view);
