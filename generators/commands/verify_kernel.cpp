@@ -100,13 +100,17 @@ ordered_json certificate_of(const PreparedKernel &p, const std::vector<Extents> 
 void print_certificate(const ordered_json &certificate) {
     for (const ordered_json &c : certificate["outputs"]) {
         const auto number = [](const ordered_json &of, const char *field) { return of[field].get<double>(); };
+        const std::string ratio = number(c, "ratio") > 0
+                                      ? fmt::format("; what it may be is {:.3g} times the largest error, {:.3g} times in the median",
+                                                    number(c, "ratio"), number(c, "median_ratio"))
+                                      : "";
         std::cout << fmt::format(
             "certificate of '{}', {} elements: error at most {:.3g} by its running bound; measured {:.3g}, {:.3g} for 99.9 % ({:.3g} and "
             "{:.3g} "
-            "ULP; {:.3g} and {:.3g} relative); the bound is {:.3g} times the largest error, {:.3g} times in the median\n",
+            "ULP; {:.3g} and {:.3g} relative){}\n",
             c["output"].get<std::string>(), c["elements"].get<int64_t>(), number(c, "bound"), number(c["error"], "largest"),
             number(c["error"], "p999"), number(c["ulp"], "largest"), number(c["ulp"], "p999"), number(c["relative"], "largest"),
-            number(c["relative"], "p999"), number(c, "ratio"), number(c, "median_ratio"));
+            number(c["relative"], "p999"), ratio);
         if (c["unbounded"] != 0)
             std::cout << fmt::format("note: {} elements of '{}' have no bound: {}\n", c["unbounded"].get<int64_t>(),
                                      c["output"].get<std::string>(), c["unknown"].get<std::string>());

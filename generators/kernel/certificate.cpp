@@ -79,10 +79,12 @@ std::string ErrorSamples::add(const PreparedKernel &p, const Extents &symbolic, 
                 wrong = fmt::format("{} element {} is {}, and its error bound is {:.3g}", name, i, values[i], bounds[i]);
             if (!std::isfinite(error)) continue;
             const double unit = is_float(a.tensor.dtype) ? 2 * half_unit(a.tensor.dtype, truth[i]) : 1;
-            samples.bounds.push_back(bounds[i]), samples.errors.push_back(error), samples.units.push_back(error / unit);
+            const double allowed = bounds[i] + (reference ? own.errors.bounds.at(name)[i] : 0);
+            samples.bounds.push_back(bounds[i]), samples.allowed.push_back(allowed);
+            samples.errors.push_back(error), samples.units.push_back(error / unit);
             samples.relative.push_back(error == 0 ? 0 : error / std::max(std::fabs(truth[i]), unit));
             if (!(bounds[i] < unknown_error)) samples.unknown = got.errors.unknown;
-            if (wrong.empty() && reference && !(error <= bounds[i] + own.errors.bounds.at(name)[i]))
+            if (wrong.empty() && reference && !(error <= allowed))
                 wrong = fmt::format("{} element {}: the error {:.9g} is above its bound {:.9g}", name, i, error, bounds[i]);
         }
     }
@@ -95,16 +97,18 @@ std::vector<Certificate> ErrorSamples::certificates() const {
         Certificate c{
             name, static_cast<int64_t>(s.bounds.size()), 0, s.unknown, 0, spread_of(s.errors), spread_of(s.units), spread_of(s.relative)};
         std::vector<double> ratios;
-        double error = 0;  // the largest of those that have a bound
+        double error = 0, allowed = 0;  // the largest of those that have a bound
         for (size_t i = 0; i < s.bounds.size(); i++) {
             if (!(s.bounds[i] < unknown_error)) {
                 c.unbounded++;
                 continue;
             }
             c.bound = std::max(c.bound, s.bounds[i]), error = std::max(error, s.errors[i]);
-            if (s.errors[i] > 0) ratios.push_back(s.bounds[i] / s.errors[i]);
+            if (!std::isfinite(s.allowed[i])) continue;  // the reference has no bound
+            allowed = std::max(allowed, s.allowed[i]);
+            if (s.errors[i] > 0) ratios.push_back(s.allowed[i] / s.errors[i]);
         }
-        if (error > 0) c.ratio = c.bound / error, c.median_ratio = share(ratios, 0.5);
+        if (error > 0) c.ratio = allowed / error, c.median_ratio = share(ratios, 0.5);
         all.push_back(std::move(c));
     }
     return all;

@@ -21,7 +21,8 @@ struct Certificate {
     std::string unknown;            // why; "" where all have one
     double bound = 0;               // the largest
     Spread error, units, relative;  // measured: as they are, in units in the last place of the exact result, and relative to it
-    // The bound by the error: of the largest ones, and in the median over elements that have an error at all. 0 where nothing has one.
+    // What the kernel and the reference may be off, by the error: of the largest ones, and in the median over elements that have an error.
+    // 0 where nothing has one. The reference may be off where it stores states in their own type, and in f64.
     double ratio = 0, median_ratio = 0;
 };
 
@@ -35,7 +36,7 @@ public:
 
 private:
     struct Samples {
-        std::vector<double> bounds, errors, units, relative;
+        std::vector<double> bounds, allowed, errors, units, relative;  // allowed: with what the reference may be off
         std::string unknown;
     };
     std::map<std::string, Samples> samples_;
