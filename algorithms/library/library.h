@@ -36,8 +36,8 @@ Algorithm matmul_qint4(const Numerics &n, const Options &o);
 // the row of y NaN.
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o);
 std::vector<Option> qint4_options();
-// Products with weights in block formats: y[M, N] = sum over G of s[N, g] (sum over the k of g, in order, of x[M, k] w[N, k]), both sums fma
-// by fma from 0 in the accumulate type, which y has. K is a multiple of the block.
+// Products with weights in block formats: y[M, N] = sum over G of s[N, g] (sum over the k of g, in order, of x[M, k] w[N, k]), both sums
+// fma by fma from 0 in the accumulate type, which y has. K is a multiple of the block.
 // MXFP8 (OCP Microscaling Formats 1.0): codes[N, K] in f8e4m3fn or f8e5m2, scale[N, G] in f8e8m0fnu, blocks of 32.
 Algorithm matmul_mxfp8(const Numerics &n, const Options &o);
 std::vector<Option> mxfp8_options();

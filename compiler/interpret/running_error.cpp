@@ -220,8 +220,8 @@ double ErrorFollower::error_of(const Tape::Instruction &i, const Register *frame
     case code_integer_to_f32: return converted(DType::i64, DType::f32);
     case code_integer_to_f64: return converted(DType::i64, DType::f64);
     case code_convert:
-        return converted(static_cast<DType>(i.detail & 63), static_cast<DType>(i.detail >> 6 & 63), static_cast<Rounding>(i.detail >> 12 & 3),
-                         (i.detail >> 14 & 1) != 0);
+        return converted(static_cast<DType>(i.detail & 63), static_cast<DType>(i.detail >> 6 & 63),
+                         static_cast<Rounding>(i.detail >> 12 & 3), (i.detail >> 14 & 1) != 0);
     default: return operation(static_cast<Op>(i.code / 5), static_cast<Kind>(i.code % 5), i, frame);
     }
 }

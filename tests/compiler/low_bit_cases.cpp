@@ -1,4 +1,5 @@
-// Products with weights of 4 and 8 bits: codes that are decoded in the register tile, and ahead of it; sums of integers inside of sums of floats.
+// Products with weights of 4 and 8 bits: codes that are decoded in the register tile, and ahead of it; sums of integers inside of sums of
+// floats.
 #include "algorithms/library/library.h"
 #include "tests/compiler/cases.h"
 
