@@ -262,7 +262,7 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
         if (pair.algorithm.name == "matmul_qint4")  // which decodes elsewhere for few rows
             for (const Variant &v : ahead.variants) versions.push_back(v.stages);
         for (size_t i = 0; i < versions.size(); i++) {
-            std::string name = pair.name + (i ? "_variant" : "");
+            std::string name = pair.name + (i ? "_variant" + std::to_string(i) : "");
             std::replace(name.begin(), name.end(), '/', '_');
             const Both one = {lowered(name, pair.algorithm, beside, target), lowered(name, pair.algorithm, versions[i], target),
                               lowered_packings(name, pair.algorithm, versions[i], target)};
