@@ -48,13 +48,12 @@ struct Nibbles : Quantised {
 
 DType integer_scale(const Options &o) { return o.at("half_scale") ? DType::f16 : DType::f32; }
 
-// Twice the number that a code of f4e2m1fn stands for, an integer: 0, 1, 2, 3, 4, 6, 8, 12, and negative ones.
+// Twice the number that a code of f4e2m1fn stands for, an integer: 0, 1, 2, 3, 4, 6, 8, 12 and their negatives. The magnitudes are the hex
+// digits of one word, from its lowest.
 Tile twice_e2m1(const Tile &code) {
-    Builder &f = code.builder();
-    const auto number = [&](int64_t n) { return f.scalar(DType::i32, static_cast<double>(n)); };
-    const Tile exponent = (code >> number(1)) && number(3), mantissa = code && number(1);
-    const Tile magnitude = select(exponent == number(0), mantissa, (mantissa + 2) << max(exponent - 1, number(0)));
-    return select(code < number(8), magnitude, -magnitude);
+    const auto number = [&](uint32_t n) { return code.builder().scalar(DType::i32, static_cast<double>(static_cast<int32_t>(n))); };
+    const Tile magnitude = (number(0xC8643210) >> (code && number(7)) * 4) && number(15);
+    return select(code < 8, magnitude, -magnitude);
 }
 
 }  // namespace
