@@ -63,6 +63,7 @@ static const Feature features[TESS_CPU_FEATURE_COUNT] = {
     {"asimddp", 0, 0, ARM_HWCAP, 20, XCR0_NONE},
     {"i8mm", 0, 0, ARM_HWCAP2, 13, XCR0_NONE},
     {"bf16", 0, 0, ARM_HWCAP2, 14, XCR0_NONE},
+    {"sse4a", 0x80000001u, 0, ECX, 6, XCR0_NONE},
 };
 
 #if defined(__x86_64__) || defined(__i386__)

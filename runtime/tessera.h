@@ -426,10 +426,11 @@ typedef enum TessCpuFeature {
     TESS_CPU_AMX_TILE,
     TESS_CPU_AMX_INT8,
     TESS_CPU_AMX_BF16,
-    TESS_CPU_ASIMDHP, /**< from here on of 64-bit ARM */
+    TESS_CPU_ASIMDHP, /**< this and the next three are of 64-bit ARM */
     TESS_CPU_ASIMDDP,
     TESS_CPU_I8MM,
     TESS_CPU_BF16,
+    TESS_CPU_SSE4A, /**< of x86 */
     TESS_CPU_FEATURE_COUNT
 } TessCpuFeature;
 

@@ -1,6 +1,7 @@
 // Products with weights of 4 and 8 bits in groups along K. K is cut into G groups of C codes, or of P bytes of H = 2 codes each.
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
+#include "support/text/error.h"
 
 namespace tessera::library {
 
@@ -33,11 +34,17 @@ struct Quantised {
 
 // Codes of 4 bits, two in a byte.
 struct Nibbles : Quantised {
-    Nibbles(Builder &f, int64_t group, DType scales) : Quantised(f, group, scales) {
+    Nibbles(Builder &f, int64_t group, DType scales) : Quantised(f, checked(group), scales) {
         const Dim B = f.dim(derived_dim("B", extent("K") / Expr(2)));
         P = f.dim("P", group / 2), H = f.dim("H", 2);
         Tile byte = f.input("codes", {N, B}, DType::u8).at({{"B", variable("G") * Expr(group / 2) + variable("P")}}, names_of({N, G, P}));
         code = (cast(DType::i32, byte) >> cast(DType::i32, f.index(H)) * 4) && f.scalar(DType::i32, 15);
+    }
+    static int64_t checked(int64_t group) {
+        if (group % 2)
+            throw UserError("option.group", "option 'group': expected an even number, since a byte has two codes of one group, got " +
+                                                std::to_string(group) + ".");
+        return group;
     }
     // What a tile with the elements C of a group has for each code.
     Tile by_code(const Tile &t) const { return t.at({{"C", variable("P") * Expr(2) + variable("H")}}, names_of({M, G, P, H})); }

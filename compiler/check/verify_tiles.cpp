@@ -170,7 +170,7 @@ private:
         case ExprKind::left:
         case ExprKind::right:
         case ExprKind::input: fail("an operand of a monoid is left over");
-        case ExprKind::function: fail("the function " + e->name + " is left over");
+        case ExprKind::function:  // by name (FunctionForm::named)
         case ExprKind::constant:
         case ExprKind::bounded:
         case ExprKind::operation:

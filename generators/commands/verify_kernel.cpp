@@ -149,7 +149,7 @@ void print_stability(const PreparedKernel &p, const ordered_json &stability) {
                                                        s["error"].get<double>()));
     }
     const std::string found = stability["found"].get<std::string>();
-    if (stability["proved"].get<bool>()) std::cout << "proved: no stage overflows or is no number for inputs in the ranges\n";
+    if (stability["proved"].get<bool>()) std::cout << "proved: no stage of floats overflows or is no number for inputs in the ranges\n";
     else if (!found.empty()) std::cout << "not stable: " << found << "\n";
     else std::cout << fmt::format("not proved; none of {} samples at the ends of the ranges shows it\n", stability["samples"].get<int>());
 }
@@ -257,7 +257,7 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
         "Also bound the rounding errors of the results by running the tile program with a bound beside each value, and compare with what "
         "is measured");
     line.flag("--stable", options->stable,
-              "Also prove that no stage overflows or is no number at --extents, for all inputs in --range; 1 if it is not proved");
+              "Also prove that no stage of floats overflows or is no number at --extents, for all inputs in --range; 1 if it is not proved");
     line.option("--range", options->ranges, "What --stable takes inputs and parameters of floats to lie in; without a name: all others")
         .takes("NAME=LOWEST,HIGHEST");
     line.flag("--json", options->json, "For programs");

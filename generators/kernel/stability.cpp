@@ -16,13 +16,13 @@ namespace tessera {
 
 namespace {
 
-std::vector<std::string> ranged_names(const Algorithm &a) {
-    std::vector<std::string> names;
+std::map<std::string, DType> ranged(const Algorithm &a) {
+    std::map<std::string, DType> types;
     for (const Tensor &t : a.tensors)
-        if (t.role != Role::constant && is_float(t.dtype)) names.push_back(t.name);
+        if (t.role != Role::constant && is_float(t.dtype)) types[t.name] = t.dtype;
     for (const Parameter &p : a.parameters)
-        if (is_float(p.dtype)) names.push_back(p.name);
-    return names;
+        if (is_float(p.dtype)) types[p.name] = p.dtype;
+    return types;
 }
 
 std::optional<RealInterval> interval_in(const std::string &text) {
@@ -52,12 +52,16 @@ constexpr double most_steps = 3e7;  // of all samples together: seconds
 std::map<std::string, RealInterval> parse_ranges(const Algorithm &algorithm, const std::vector<std::string> &words) {
     std::map<std::string, RealInterval> ranges;
     std::optional<RealInterval> others;
-    const std::vector<std::string> names = ranged_names(algorithm);
+    const std::map<std::string, DType> types = ranged(algorithm);
+    std::vector<std::string> names;
+    for (const auto &[name, type] : types) names.push_back(name);
     for (const std::string &word : words) {
         const size_t equals = word.find('=');
         const auto range = interval_in(equals == std::string::npos ? word : word.substr(equals + 1));
         if (!range)
-            throw UserError("command.range", "--range " + word + ": expected NAME=LOWEST,HIGHEST, or LOWEST,HIGHEST for all others.");
+            throw UserError("command.range", "--range " + word +
+                                                 ": expected NAME=LOWEST,HIGHEST, or LOWEST,HIGHEST for all others, two finite numbers of "
+                                                 "which the first is not above the second.");
         const std::string name = word.substr(0, equals);
         if (equals == std::string::npos) others = range;
         else if (std::count(names.begin(), names.end(), name)) ranges[name] = *range;
@@ -72,6 +76,10 @@ std::map<std::string, RealInterval> parse_ranges(const Algorithm &algorithm, con
                                                      "=LOWEST,HIGHEST, or LOWEST,HIGHEST for all others.");
             ranges[name] = *others;
         }
+    for (const auto &[name, range] : ranges)
+        if (const double highest = highest_finite(traits_of(types.at(name))); range.magnitude() > highest)
+            throw UserError("command.range", fmt::format("--range: '{}' of {} is of {}, which ends at {}; got {} to {}.", name,
+                                                         algorithm.name, name_of(types.at(name)), highest, range.lo, range.hi));
     return ranges;
 }
 
@@ -81,6 +89,10 @@ bool Stability::is_proved() const {
 
 Stability stability_of(const PreparedKernel &p, const Extents &symbolic, const std::map<std::string, RealInterval> &ranges, uint64_t seed) {
     const Extents extents = all_extents(p.bound, symbolic);
+    for (const Call &call : p.bound.calls())
+        if (call.repeat)
+            throw UserError("verify.repeat", p.declared.name + ": --stable follows each stage once, and call '" + call.scope +
+                                                 "' repeats; ask for its callee, as an algorithm by itself.");
     const Algorithm whole = inline_calls(p.bound);
     Stability result{analyse_ranges(whole, extents, ranges), 0, ""};
     const TileProgram &program = variant_for(p.kernel, extents).program;

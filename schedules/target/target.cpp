@@ -58,7 +58,8 @@ const std::vector<Target> &built_in() {
         Target avx512_bf16 = avx512;
         avx512_bf16.name = "avx512_bf16";
         for (const char *feature :
-             {"gfni", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16"})
+             {"gfni", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16",
+              "sse4a"})  // as LLVM uses it for such processors by AMD; those by Intel have it not
             avx512_bf16.features.push_back(feature);
         std::vector<std::string> known = known_features();
         std::sort(avx512_bf16.features.begin(), avx512_bf16.features.end(), [&](const std::string &a, const std::string &b) {
@@ -144,7 +145,7 @@ std::vector<std::string> known_features() {
 std::vector<std::string> known_features(Arch arch) {
     std::vector<std::string> names;
     for (int bit = 0; const char *name = tess_cpu_feature_name(bit); bit++)
-        if ((bit < TESS_CPU_ASIMDHP ? Arch::x86_64 : Arch::arm64) == arch) names.push_back(name);
+        if ((bit < TESS_CPU_ASIMDHP || bit >= TESS_CPU_SSE4A ? Arch::x86_64 : Arch::arm64) == arch) names.push_back(name);
     return names;
 }
 

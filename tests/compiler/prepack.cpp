@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <set>
 
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
@@ -213,6 +214,9 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         {"matmul_qint8", library::matmul_qint8},
         {"matmul_qint4", [&](const Numerics &n) { return library::matmul_qint4(n, groups); }},
         {"matmul_dynamic_qint4", [&](const Numerics &n) { return library::matmul_dynamic_qint4(n, groups); }},
+        {"matmul_mxfp8", [](const Numerics &n) { return library::matmul_mxfp8(n, {{"e5m2", 0}}); }},
+        {"matmul_mxfp4", library::matmul_mxfp4},
+        {"matmul_nvfp4", library::matmul_nvfp4},
         {"linear", library::linear},
         {"linear_gelu", library::linear_gelu},
         {"linear_qint8", library::linear_qint8},
@@ -250,7 +254,7 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const std::vector<ShippedPair> pairs = shipped_pairs(library);
-    CHECK(pairs.size() == 37);
+    CHECK(pairs.size() == 43);
     std::map<std::string, std::vector<Both>> all;
     std::map<std::string, std::vector<TileProgram>> programs;
     std::map<std::string, std::vector<Algorithm>> algorithms;
@@ -259,7 +263,8 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
         const ResolvedSchedule ahead = resolve(library.find(pair.name), library);
         const Stages beside = resolve(library.find(pair.beside), library).stages;
         std::vector<Stages> versions = {ahead.stages};
-        if (pair.algorithm.name == "matmul_qint4")  // which decodes elsewhere for few rows
+        const std::set<std::string> decoded = {"matmul_qint4", "matmul_mxfp8", "matmul_mxfp4", "matmul_nvfp4"};
+        if (decoded.count(pair.algorithm.name))  // elsewhere for few rows
             for (const Variant &v : ahead.variants) versions.push_back(v.stages);
         for (size_t i = 0; i < versions.size(); i++) {
             std::string name = pair.name + (i ? "_variant" + std::to_string(i) : "");
@@ -282,13 +287,14 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
                 const Extents extents = complete(algorithms.at(target)[i], shape);
                 const Arrays inputs = make_inputs(algorithms.at(target)[i], shape, 7),
                              packed = with_packed(inputs, these[i].packings, extents);
-                const Arrays expected = run_interpreter(these[i].per_call, shape, inputs, {});
-                CHECK(differ_in_bits(run_interpreter(these[i].main, shape, packed, {}), expected) == "");
+                const Parameters parameters = make_parameters(algorithms.at(target)[i], 7);
+                const Arrays expected = run_interpreter(these[i].per_call, shape, inputs, parameters);
+                CHECK(differ_in_bits(run_interpreter(these[i].main, shape, packed, parameters), expected) == "");
                 if (!runs) continue;
                 Arrays own = inputs;
                 for (const TileProgram &packing : these[i].packings)
                     for (auto &[name, array] : code->run(packing, extents, inputs, {}, {})) own[name] = array;
-                CHECK(differ_in_bits(code->run(these[i].main, shape, own, {}, {}), expected) == "");
+                CHECK(differ_in_bits(code->run(these[i].main, shape, own, parameters, {}), expected) == "");
             }
     }
 }
