@@ -300,7 +300,8 @@ KnownRange RangeValues::conversion(const Expr &e) {
         const bool is_wider =
             is_float(from) && traits_of(to).mantissa >= traits_of(from).mantissa && traits_of(to).exponent >= traits_of(from).exponent;
         if (is_wider || is_empty(x.values)) return x;
-        if (!traits_of(to).has_zero && !(x.values.lo > 0)) return lose("may be no number of " + std::string(name_of(to)) + ": " + brief(e, 80));
+        if (!traits_of(to).has_zero && !(x.values.lo > 0))
+            return lose("may be no number of " + std::string(name_of(to)) + ": " + brief(e, 80));
         // A directed rounding loses up to a whole unit, and saturation what lies beyond.
         const double lost = (e->rounding == Rounding::nearest_even ? 1 : 2) * rounding(to, x.values.magnitude());
         const double highest = highest_finite(to), beyond = e->saturate ? std::max(x.values.magnitude() - highest, 0.0) : 0;

@@ -256,8 +256,9 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
         "--certificate", options->certificate,
         "Also bound the rounding errors of the results by running the tile program with a bound beside each value, and compare with what "
         "is measured");
-    line.flag("--stable", options->stable,
-              "Also prove that no stage of floats overflows or is no number at --extents, for all inputs in --range; 1 if it is not proved");
+    line.flag(
+        "--stable", options->stable,
+        "Also prove that no stage of floats overflows or is no number at --extents, for all inputs in --range; 1 if it is not proved");
     line.option("--range", options->ranges, "What --stable takes inputs and parameters of floats to lie in; without a name: all others")
         .takes("NAME=LOWEST,HIGHEST");
     line.flag("--json", options->json, "For programs");
