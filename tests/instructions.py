@@ -57,7 +57,7 @@ def main():
     options = parser.parse_args()
     record = json.loads(FILE.read_text())
     features = set(re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)[1].split())
-    needs = {"avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx512_bf16": {"avx512_bf16", "avx512_vnni"}}
+    needs = {"avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx512_bf16": {"avx512_bf16", "avx512_vnni", "sse4a"}}
     cases = [(k, t) for k in record["kernels"] for t in k["targets"]]
     here = [(k, t) for k, t in cases if needs[t] <= features]
     with ThreadPoolExecutor(2) as pool:

@@ -32,8 +32,8 @@ std::vector<Option> gemm_options();
 Algorithm matmul_qint4(const Numerics &n, const Options &o);
 // The same of rows that become i8 on the way, also in groups. With a = max |x| over a group, r = 127 / a (0 where a is under 2^-120) and
 // d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = sum over G, fma by fma from 0, of
-// scale (d f32(sum of p q - 8 sum of p)). The inner sums are of integers, and exact; all floats are f32. A NaN or an inf in a group makes
-// the row of y NaN.
+// scale (d (sum of p q - 8 sum of p)). The inner sums are of integers, and exact; floats are of the accumulate type. A NaN or an inf in a
+// group makes the row of y NaN.
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o);
 std::vector<Option> qint4_options();
 // Products with weights in block formats: y[M, N] = sum over G of s[N, g] (sum over the k of g, in order, of x[M, k] w[N, k]), both sums

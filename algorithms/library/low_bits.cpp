@@ -76,16 +76,17 @@ Algorithm matmul_qint4(const Numerics &n, const Options &o) {
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_dynamic_qint4", n);
     const Nibbles q(f, o.at("group"), integer_scale(o));
-    const Tile x = cast(DType::f32, q.x);
-    Tile largest = f.fold(nan_max_monoid(DType::f32), {abs(x)}, {q.C.name})[0].named("largest");  // (M, G)
+    const DType real = n.accumulate;
+    const Tile x = cast(real, q.x);
+    Tile largest = f.fold(nan_max_monoid(real), {abs(x)}, {q.C.name})[0].named("largest");  // (M, G)
     Tile x_scale = (largest / 127).named("x_scale");
-    Tile inverse = select(largest < 0x1p-120, f.scalar(DType::f32, 0), 127 / largest).named("inverse");
+    Tile inverse = select(largest < 0x1p-120, f.scalar(real, 0), 127 / largest).named("inverse");
     Tile rows = q.by_code(cast(DType::i8, x * inverse, Rounding::nearest_even, true).named("rows"));                // (M, G, P, H)
     Tile total = f.fold(sum_monoid(DType::i32), {cast(DType::i32, rows)}, names_of({q.P, q.H}))[0].named("total");  // (M, G)
     Tile weights = cast(DType::u8, q.code).named("weights");                                                        // (N, G, P, H)
     Tile inner = dot(rows, weights, {q.P, q.H}).named("inner");                                                     // (M, G, N)
-    Tile centred = x_scale * cast(DType::f32, inner - total * 8);
-    return f.output("y", q.over_groups(centred, q.scales()), DType::f32).build();  // (M, N)
+    Tile centred = x_scale * cast(real, inner - total * 8);
+    return f.output("y", q.over_groups(centred, q.scales()), real).build();  // (M, N)
 }
 
 std::vector<Option> mxfp8_options() { return {{"e5m2", "1: codes are f8e5m2, 0: f8e4m3fn", 0, 0, 1}}; }
