@@ -68,7 +68,11 @@ TEST_CASE("a campaign shares its budget, writes artifacts by canonical names, an
     const nlohmann::json fewer = w.tune_json({"--campaign", w.path("campaign.json"), "--resume", "--trials", "4"});
     for (size_t i = 0; i < 2; i++) CHECK(fewer["tasks"][i]["trials"] == first["tasks"][i]["trials"]);
 
-    const Outcome text = w.tune({"--all", "--trials", "6"});
+    // All are those that ship too, for several shapes each.
+    const Outcome all = w.tune({"--all", "--trials", "6"});
+    CHECK(all.code == 2);
+    CHECK_THAT(all.err, Catch::Contains("error[campaign."));
+    const Outcome text = w.tune({"--campaign", w.path("campaign.json"), "--trials", "6"});
     CHECK(text.code == 0);
     CHECK_THAT(text.out, Catch::Contains("matmul/f32/avx2 M48_N64_K32") && Catch::Contains("6 trials in") &&
                              Catch::Contains("of the speed of their bases"));
