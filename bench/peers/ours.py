@@ -18,7 +18,7 @@ def desc(tensor):
 
 
 # Best first, with what they need of the processor.
-TARGETS = {"avx512_bf16": {"avx512_bf16", "avx512_vnni"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": {"avx2", "fma"}}
+TARGETS = {"avx512_bf16": {"avx512_bf16", "avx512_vnni", "sse4a"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": {"avx2", "fma"}}
 
 
 class Kernels:

@@ -207,7 +207,7 @@ def main():
     generator, runtime, folder = sys.argv[1:]
     features = open("/proc/cpuinfo").read()
     targets = ["x86-64"] + ["avx2"] * (" avx2" in features) + ["avx512"] * (" avx512vl" in features)
-    targets += ["avx512_bf16"] * (" avx512_bf16" in features and " avx512_vnni" in features)
+    targets += ["avx512_bf16"] * all(f" {f}" in features for f in ("avx512_bf16", "avx512_vnni", "sse4a"))
     stored = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch.npz")
     kernels, checked, failed = {}, 0, 0
     for case in [*numpy_cases(np.random.default_rng(1)), *stored_cases(stored)]:
