@@ -12,6 +12,9 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench" / "peers"))
+from generated import host_features, targets_for  # noqa: E402
+
 TOLERANCE = 1.03
 FILE = pathlib.Path(__file__).with_name("instructions.json")
 
@@ -56,10 +59,9 @@ def main():
     parser.add_argument("--accept", action="store_true", help="record what is")
     options = parser.parse_args()
     record = json.loads(FILE.read_text())
-    features = set(re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)[1].split())
-    needs = {"avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx512_bf16": {"avx512_bf16", "avx512_vnni", "sse4a"}}
+    targets = targets_for(host_features())
     cases = [(k, t) for k in record["kernels"] for t in k["targets"]]
-    here = [(k, t) for k, t in cases if needs[t] <= features]
+    here = [(k, t) for k, t in cases if t in targets]
     with ThreadPoolExecutor(2) as pool:
         counts = list(pool.map(lambda case: measured(options.generator, *case), here))
     worse = 0

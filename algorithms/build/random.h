@@ -34,8 +34,8 @@ Tile uniform_open(Builder &f, const RandomStream &stream, const std::vector<Dim>
 Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims);
 // bool: true with probability p, rounded to a multiple of 2^-24; p is an f32 tile without dims. False where p is NaN.
 Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, const Tile &p);
-// x / (1 - p) where a number of its own keeps it, and 0 elsewhere (Srivastava et al., JMLR 2014); p is an f32 tile without dims. With the same
-// stream, of x's gradient it gives the gradient. UserError random.type for integers.
+// x / (1 - p) where a number of its own keeps it, and 0 elsewhere (Srivastava et al., JMLR 2014); p is an f32 tile without dims. With the
+// same stream, of x's gradient it gives the gradient. UserError random.type for integers.
 Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p);
 
 // x rounded to a narrow float at random, to the next value away from zero with the probability that its distance from the one toward zero

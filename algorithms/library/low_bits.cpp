@@ -13,17 +13,20 @@ namespace {
 
 // What the products take: x[M, K], codes for each N and K, and scale[N, G] of groups along K.
 struct Quantised {
-    Quantised(Builder &f, int64_t group, DType scales) : f(f), group(group) {
+    Quantised(Builder &f, int64_t group, DType scale_type) : f(f), group(group), scale_type(scale_type) {
         columns = symbolic_dim("K");
         columns.multiple_of = group;
         M = f.dim("M"), N = f.dim("N"), columns = f.dim(columns);
         G = f.dim(derived_dim("G", extent("K") / Expr(group))), C = f.dim("C", group);
-        x = f.input("x", {M, columns}).at({{"K", variable("G") * Expr(group) + variable("C")}}, names_of({M, G, C}));
-        scale_type = scales;
+        x = by_group(f.input("x", {M, columns}), M);
+    }
+    // (rows, G, C) of (rows, K)
+    Tile by_group(const Tile &t, const Dim &rows) const {
+        return t.at({{"K", variable("G") * Expr(group) + variable("C")}}, names_of({rows, G, C}));
     }
     Tile scales() const { return cast(f.numerics().accumulate, f.input("scale", {N, G}, scale_type)); }  // (N, G)
     // The sum over groups of term(M, G, N) scale(N, G), fma by fma.
-    Tile over_groups(const Tile &term, const Tile &scale) const { return dot(term, cast(term.dtype(), scale), {G}); }
+    Tile over_groups(const Tile &term, const Tile &scale) const { return dot(term, scale, {G}); }
 
     Builder &f;
     int64_t group;
@@ -94,8 +97,7 @@ std::vector<Option> mxfp8_options() { return {{"e5m2", "1: codes are f8e5m2, 0: 
 Algorithm matmul_mxfp8(const Numerics &n, const Options &o) {
     Builder f("matmul_mxfp8", n);
     const Quantised q(f, 32, DType::f8e8m0fnu);
-    const Tile codes = f.input("codes", {q.N, q.columns}, o.at("e5m2") ? DType::f8e5m2 : DType::f8e4m3fn)
-                           .at({{"K", variable("G") * Expr(q.group) + variable("C")}}, names_of({q.N, q.G, q.C}));
+    const Tile codes = q.by_group(f.input("codes", {q.N, q.columns}, o.at("e5m2") ? DType::f8e5m2 : DType::f8e4m3fn), q.N);
     Tile weights = cast(n.accumulate, codes).named("weights");                                     // (N, G, C)
     Tile inner = dot(q.x, weights, {q.C}).named("inner");                                          // (M, G, N)
     return f.output("y", q.over_groups(inner, q.scales().named("scales")), n.accumulate).build();  // (M, N)

@@ -117,13 +117,13 @@ KnobsByStage first_stages(const SearchSpace &space) {
 }
 
 // Functions are put in once, and not for each candidate.
-static SearchSpace without_functions_of(SearchSpace space) {
+static SearchSpace expanded_space(SearchSpace space) {
     space.algorithm = expanded(std::move(space.algorithm));
     return space;
 }
 
 Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model)
-    : space_(without_functions_of(space)), options_(options), model_(model), random_(options.seed), workloads_(options.further) {
+    : space_(expanded_space(space)), options_(options), model_(model), random_(options.seed), workloads_(options.further) {
     workloads_.insert(workloads_.begin(), {space.extents, space.threads});
     for (const Workload &workload : workloads_) work_.push_back(work_in(space, workload.extents));
     best_.resize(workloads_.size());

@@ -9,6 +9,19 @@ DTYPES = {"f32": (2, 32), "f64": (2, 64), "bf16": (4, 16), "f16": (2, 16), "i8":
           "f8e8m0fnu": (14, 8)}
 HOST = 1
 
+# Targets by the features that they need of the processor, as Linux names them; best first.
+TARGETS = {"avx512_bf16": {"avx512_bf16", "avx512_vnni", "sse4a"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+           "avx2": {"avx2", "fma"}, "x86-64": set()}
+
+
+def targets_for(features):
+    return [target for target, needed in TARGETS.items() if needed <= features]
+
+
+def host_features():
+    with open("/proc/cpuinfo", encoding="utf-8") as stream:
+        return next((set(line.partition(":")[2].split()) for line in stream if line.startswith("flags")), set())
+
 
 class Type(ctypes.Structure):
     _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]

@@ -4,7 +4,7 @@ import ctypes
 import re
 import subprocess
 
-from generated import Library, Pools, dense
+from generated import Library, Pools, dense, targets_for
 
 NAMES = {"float32": "f32", "bfloat16": "bf16", "int8": "i8", "uint8": "u8", "int32": "i32"}
 
@@ -17,17 +17,13 @@ def desc(tensor):
     return made
 
 
-# Best first, with what they need of the processor.
-TARGETS = {"avx512_bf16": {"avx512_bf16", "avx512_vnni", "sse4a"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": {"avx2", "fma"}}
-
-
 class Kernels:
     def __init__(self, generator, runtime, folder, features):
         self.generator, self.runtime, self.folder, self.made = generator, runtime, folder, {}
         self.pools = Pools(runtime, folder)
         listed = subprocess.run([generator, "list"], capture_output=True, text=True, check=True).stdout
         self.schedules = set(re.findall(r"[\w/+]+/[\w/+-]+", listed))
-        self.targets = [target for target, needed in TARGETS.items() if needed <= features]
+        self.targets = targets_for(features)
 
     def library(self, arguments):
         key = tuple(arguments)

@@ -39,14 +39,20 @@ TEST_CASE("neighbours with one schedule are one case") {
     CHECK(text_of(shapes, {0, 1, 0}) == "M <= 4 -> 0; M <= 64 -> 1; -> 2; ");
 }
 
+// Up to six, no two equal.
+static std::vector<Extents> drawn_shapes(RandomNumbers &random) {
+    std::vector<Extents> shapes;
+    for (int i = 0; i < 6; i++) {
+        const Extents one = {{"M", random.below(40)}, {"N", 1 + random.below(3000)}};
+        if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) shapes.push_back(one);
+    }
+    return shapes;
+}
+
 TEST_CASE("each shape has a case of its own, in any order") {
     RandomNumbers random(3);
     for (int round = 0; round < 50; round++) {
-        std::vector<Extents> shapes;
-        for (int i = 0; i < 6; i++) {
-            const Extents one = {{"M", random.below(40)}, {"N", 1 + random.below(3000)}};
-            if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) shapes.push_back(one);
-        }
+        const std::vector<Extents> shapes = drawn_shapes(random);
         const auto cases = shape_cases(shapes, [](size_t, size_t) { return false; });
         REQUIRE(cases.size() == shapes.size());
         CHECK(cases.back().when.empty());
@@ -114,11 +120,7 @@ TEST_CASE("a box shrinks on the side where something is slow, and ends at its sh
 TEST_CASE("each shape is in its own box and in no other") {
     RandomNumbers random(5);
     for (int round = 0; round < 50; round++) {
-        std::vector<Extents> shapes;
-        for (int i = 0; i < 6; i++) {
-            const Extents one = {{"M", random.below(40)}, {"N", 1 + random.below(3000)}};
-            if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) shapes.push_back(one);
-        }
+        const std::vector<Extents> shapes = drawn_shapes(random);
         const std::vector<ShapeBox> boxes = shape_boxes(shapes, 2);
         for (size_t i = 0; i < shapes.size(); i++)
             for (size_t j = 0; j < shapes.size(); j++) {

@@ -18,7 +18,7 @@ except ImportError:
 
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "peers"))
-from generated import Library, dense  # noqa: E402
+from generated import Library, dense, host_features, targets_for  # noqa: E402
 
 # NumPy has no bf16: u2 holds its bits.
 DTYPES = {"f2": "f16", "f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64", "i1": "i8", "u1": "u8", "u2": "bf16",
@@ -205,9 +205,7 @@ def conv2d(x, w, stride, padding, dilation):
 
 def main():
     generator, runtime, folder = sys.argv[1:]
-    features = open("/proc/cpuinfo").read()
-    targets = ["x86-64"] + ["avx2"] * (" avx2" in features) + ["avx512"] * (" avx512vl" in features)
-    targets += ["avx512_bf16"] * all(f" {f}" in features for f in ("avx512_bf16", "avx512_vnni", "sse4a"))
+    targets = targets_for(host_features())[::-1]
     stored = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch.npz")
     kernels, checked, failed = {}, 0, 0
     for case in [*numpy_cases(np.random.default_rng(1)), *stored_cases(stored)]:

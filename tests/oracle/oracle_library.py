@@ -18,7 +18,7 @@ except ImportError:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import library_cases  # noqa: E402
-from oracle import as_float, desc, Library, wrong_elements  # noqa: E402
+from oracle import as_float, desc, host_features, Library, targets_for, wrong_elements  # noqa: E402
 
 PARAMETERS = {"f4": ctypes.c_float, "i4": ctypes.c_int32, "i8": ctypes.c_int64}
 STORED = {"f32": "f4", "bf16": "u2", "f16": "f2"}
@@ -37,7 +37,7 @@ def outputs(case):
 
 def main():
     generator, runtime, folder = sys.argv[1:]
-    target = "avx2" if " avx2" in open("/proc/cpuinfo").read() else "x86-64"
+    target = "avx2" if "avx2" in targets_for(host_features()) else "x86-64"
     kernels, checked, failed = {}, 0, 0
     for case in library_cases.cases():
         if case.numerics == "f16" and target == "x86-64":
