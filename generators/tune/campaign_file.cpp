@@ -81,13 +81,13 @@ CampaignFile read_campaign(const std::filesystem::path &file) {
     return campaign;
 }
 
-std::vector<CampaignEntry> tasks_of(const Library &library) {
+std::vector<CampaignEntry> tasks_of(const Library &library, const std::function<bool(const std::string &)> &is_known) {
     std::map<std::string, CampaignEntry> all;
     for (const std::string &name : library.names()) {
         const Schedule schedule = library.find(name);
         const auto provenance = provenance_of(schedule);
         const auto record = tuning_record_of(schedule);
-        if (provenance && record->goal.metric == Metric::latency && record->prepack.empty()) {
+        if (provenance && is_known(provenance->task.algorithm) && record->goal.metric == Metric::latency && record->prepack.empty()) {
             CampaignEntry entry;
             entry.task = provenance->task, entry.shapes = record->shapes;
             if (!entry.shapes.empty())
@@ -100,7 +100,8 @@ std::vector<CampaignEntry> tasks_of(const Library &library) {
     }
     if (all.empty())
         throw UserError("tune.all",
-                        "--all: expected artifacts that say what they were tuned for in the schedule folders, found none. Name the folder "
+                        "--all: expected artifacts of this generator's algorithms that say what they were tuned for in the schedule folders, "
+                        "found none. Name the folder "
                         "with --schedule-dir, or the kernels in a file with --campaign.");
     std::vector<CampaignEntry> tasks;
     for (auto &[key, entry] : all) tasks.push_back(entry);

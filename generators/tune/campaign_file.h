@@ -9,6 +9,7 @@
 // each, as `tune --shape M=1 M=64 N=768 N=768` makes it.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,8 +42,8 @@ struct CampaignFile {
 // two, of different dims, twice there, or of dims that the task gives elsewhere too.
 CampaignFile read_campaign(const std::filesystem::path &file);
 
-// What the artifacts of the library were tuned for, once each, sorted; those for another metric than time or with operands that are
-// packed ahead are left out. UserError tune.all: none says so.
-std::vector<CampaignEntry> tasks_of(const Library &library);
+// What the library's artifacts of known algorithms were tuned for, once each, sorted; those for another metric than time or with operands
+// that are packed ahead are left out. UserError tune.all: none says so.
+std::vector<CampaignEntry> tasks_of(const Library &library, const std::function<bool(const std::string &)> &is_known);
 
 }  // namespace tessera

@@ -174,7 +174,10 @@ int tune(const Registry &registry, const Asked &asked) {
     if (asked.callees) {
         campaign = campaign_of_callees(registry, options), program = program_of(registry, options);
     } else if (asked.all) {
-        campaign.tasks = tasks_of(library_with_artifacts(registry, options));
+        // Tessera's own artifacts are in every library; a generator need not have their algorithms.
+        std::set<std::string> known;
+        for (const Registry::Entry &entry : registry.entries()) known.insert(entry.name);
+        campaign.tasks = tasks_of(library_with_artifacts(registry, options), [&](const std::string &name) { return known.contains(name); });
         campaign.skips_foreign = true;
     } else {
         campaign = read_campaign(asked.campaign);

@@ -79,7 +79,9 @@ TEST_CASE("the published schema has the fields that are read") {
 
 TEST_CASE("all that artifacts were tuned for are tasks, once each") {
     Library library;
-    check_words([&] { tasks_of(library); }, {"error[tune.all]: --all: expected artifacts that say what they were tuned for", "--campaign"});
+    const auto all = [](const std::string &) { return true; };
+    check_words([&] { tasks_of(library, all); },
+                {"error[tune.all]: --all: expected artifacts of this generator's algorithms that say what they were tuned for", "--campaign"});
     Provenance p;
     p.task = {"matmul", "f32", {}, {{"M", 8}}, {}, "avx2", 1};
     p.resolved = "sha256:0";
@@ -88,10 +90,11 @@ TEST_CASE("all that artifacts were tuned for are tasks, once each") {
     p.task.threads = 2;
     library.add(Schedule("c").with_measured(json_of(p)));
     library.add(Schedule("d"));
-    const std::vector<CampaignEntry> tasks = tasks_of(library);
+    const std::vector<CampaignEntry> tasks = tasks_of(library, all);
     REQUIRE(tasks.size() == 2);
     CHECK(tasks[0].task.threads == 1);
     CHECK(tasks[1].task.threads == 2);
+    check_words([&] { tasks_of(library, [](const std::string &name) { return name != "matmul"; }); }, {"error[tune.all]"});
 }
 
 TEST_CASE("the campaigns that ship can be read, and each artifact that ships is of a task of one of them") {
@@ -102,7 +105,7 @@ TEST_CASE("the campaigns that ship can be read, and each artifact that ships is 
             for (const CampaignEntry &entry : read_campaign(file.path()).tasks) asked.push_back(entry);
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
-    for (const CampaignEntry &made : tasks_of(library)) {
+    for (const CampaignEntry &made : tasks_of(library, [](const std::string &) { return true; })) {
         INFO(to_string(made.task));
         CHECK(std::any_of(asked.begin(), asked.end(), [&](const CampaignEntry &entry) {
             return entry.task.algorithm == made.task.algorithm && entry.task.numerics == made.task.numerics &&
