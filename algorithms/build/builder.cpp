@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/functions/conversions.h"
 #include "algorithms/index/affine.h"
 #include "algorithms/verify/verify.h"
 #include "support/text/error.h"
@@ -28,10 +29,15 @@ const Tile &Tile::defined() const {
     return *this;
 }
 
+// The load of which stored() made a tile.
+static Expr load_in(Expr value) {
+    if (value.kind() == ExprKind::function && value->function->name.starts_with("flush_subnormals_")) value = value->args[0];
+    return value.kind() == ExprKind::cast ? value->args[0] : value;
+}
+
 // Whether a tile is a tensor or stage as it is: its load is at the indices of its dims, in their order, and those are all of its dims.
 static bool is_whole(const Tile &tile) {
-    Expr v = tile.value();
-    if (v.kind() == ExprKind::cast) v = v->args[0];
+    const Expr v = load_in(tile.value());
     if (v.kind() != ExprKind::load || v->guarded || v->args.size() != tile.dims().size()) return false;
     for (size_t i = 0; i < v->args.size(); i++)
         if (v->args[i].kind() != ExprKind::variable || v->args[i]->name != tile.dims()[i]) return false;
@@ -88,11 +94,25 @@ Dim Builder::dim_named(const std::string &name) const {
                                                  did_you_mean(name, names) + " dim(\"" + name + "\") declares one.");
 }
 
+bool Builder::flushes(DType type) const {
+    return algorithm_.numerics.denormals == Denormals::flushed && is_float(type) && traits_of(type).has_zero;
+}
+
+Expr Builder::kept(DType type, const Expr &value) const {
+    const Numerics &n = algorithm_.numerics;
+    // Nothing is lost in a cast to f32 or f64, as check(Numerics) wants it, or it rounds to nearest.
+    const Expr e = is_float(type) && is_arithmetic(type) ? cast(type, value) : cast(type, value, n.rounding, n.saturate);
+    if (!flushes(type)) return e;
+    return is_arithmetic(type) ? flush_subnormals(e, type) : cast(type, flush_subnormals(cast(n.compute, e), type));
+}
+
 Tile Builder::stored(const Tensor &t) const {
     std::vector<Expr> index;
     for (const std::string &d : t.dims) index.push_back(variable(d));
     Expr value = load(t.name, t.dtype, index);
     if (!is_arithmetic(t.dtype)) value = cast(is_float(t.dtype) ? algorithm_.numerics.compute : DType::i32, value);
+    const bool is_operand = t.role != Role::constant && algorithm_.find_tensor(t.name);  // no result of a stage
+    if (is_operand && flushes(t.dtype)) value = flush_subnormals(value, t.dtype);
     return Tile(const_cast<Builder *>(this), value, t.dims);
 }
 
@@ -110,7 +130,7 @@ Tile Builder::input(const std::string &name, const std::vector<Dim> &dims, std::
 
 Tile Builder::state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype) {
     for (const Dim &d : dims) dim(d);
-    algorithm_.tensors.push_back(tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::state));
+    algorithm_.tensors.push_back(tensor(name, dtype.value_or(algorithm_.numerics.state_type()), dims, Role::state));
     return stored(algorithm_.tensors.back());
 }
 
@@ -170,7 +190,7 @@ Tile Builder::rename_stage(const std::string &from, const std::string &to) {
 // A load, at whatever indices: nothing that would be computed again.
 static bool is_load(const Tile &tile) {
     Expr v = tile.value();
-    if (v.kind() == ExprKind::cast) v = v->args[0];
+    v = load_in(v);
     return v.kind() == ExprKind::load;
 }
 
@@ -316,21 +336,19 @@ Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector
 }
 
 void Builder::update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value) {
-    Expr target = state.value();
-    if (target.kind() == ExprKind::cast) target = target->args[0];
+    const Expr target = load_in(state.value());
     const Tensor *tensor = target.kind() == ExprKind::load ? algorithm_.find_tensor(target->name) : nullptr;
     if (!tensor || tensor->role != Role::state)
         throw UserError("algorithm.update",
                         algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
     Write to{tensor->name, {}};
     for (const Tile &t : index) to.index.push_back(cast(DType::index, t.value()));
-    algorithm_.steps.emplace_back(Stage{scoped(name), value.dims(), Map(std::move(to), cast(tensor->dtype, value.value()))});
+    algorithm_.steps.emplace_back(Stage{scoped(name), value.dims(), Map(std::move(to), is_float(tensor->dtype) ? kept(tensor->dtype, value.value()) : cast(tensor->dtype, value.value()))});
     algorithm_.updates_state = true;
 }
 
 Builder &Builder::output_in_place(const Tile &donated, const Tile &value) {
-    Expr whole = donated.value();
-    if (whole.kind() == ExprKind::cast) whole = whole->args[0];
+    const Expr whole = load_in(donated.value());
     auto tensor = std::find_if(algorithm_.tensors.begin(), algorithm_.tensors.end(), [&](const Tensor &t) {
         return t.role == Role::input && whole.kind() == ExprKind::load && t.name == whole->name && t.dims == donated.dims();
     });
@@ -361,7 +379,7 @@ Builder &Builder::output_in_place(const Tile &donated, const Tile &value) {
 // What a callee's tensor is where it is bound to the tile; the index of `round` is left as it is. Nothing where it is no view.
 static std::optional<View> view_of(const Tile &tile, const std::vector<std::string> &dims) {
     Expr v = tile.value();
-    if (v.kind() == ExprKind::cast) v = v->args[0];
+    v = load_in(v);
     if (v.kind() != ExprKind::load || v->guarded) return std::nullopt;
     std::map<std::string, Expr> axes;
     for (size_t i = 0; i < dims.size(); i++) axes[dims[i]] = axis(i);
@@ -460,15 +478,12 @@ bool Builder::name_result(const Tile &tile, const std::string &name) {
 }
 
 Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype) {
-    DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.storage : tile.dtype());
+    DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.output_type() : tile.dtype());
     if (type == tile.dtype() && name_result(tile, scoped(name))) {
         algorithm_.outputs.push_back(scoped(name));
         return *this;
     }
-    const bool rounds = !is_float(type);  // a policy's way to round is to integers
-    Tile cast_tile(this,
-                   rounds ? cast(type, tile.value(), algorithm_.numerics.rounding, algorithm_.numerics.saturate) : cast(type, tile.value()),
-                   tile.dims());
+    Tile cast_tile(this, kept(type, tile.value()), tile.dims());
     cast_tile.named(name);
     algorithm_.outputs.push_back(scoped(name));
     return *this;

@@ -58,7 +58,7 @@ public:
     // One that was declared, here or by a tile function: conv2d's "P". UserError algorithm.unknown-dim.
     Dim dim_named(const std::string &name) const;
 
-    // Tensors, in the policy's storage type unless one is given; their tiles have the compute type.
+    // Tensors, in the policy's storage type, states in its type of states, unless one is given; their tiles have the compute type.
     Tile input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
     Tile state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
     Tile parameter(const std::string &name, DType dtype);  // no dims
@@ -109,7 +109,7 @@ public:
     std::vector<Tile> repeat(const std::string &scope, const Algorithm &callee, const Repeat &rounds, const std::vector<Tile> &arguments,
                              const std::map<std::string, Tile> &parameters = {});
 
-    // Declares an output, in the policy's storage type unless one is given. The whole of a call's result is that output itself; any
+    // Declares an output, in the policy's type of outputs unless one is given. The whole of a call's result is that output itself; any
     // other tile becomes a stage.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});
     // Declares that an input, a state or an output, by its name, may have more elements than fit positions of 32 bits, end to end:
@@ -135,6 +135,8 @@ private:
     std::string scoped(const std::string &name) const { return prefix_ + name; }
     std::string fresh(const std::string &base);
     Tile stored(const Tensor &tensor) const;
+    bool flushes(DType type) const;
+    Expr kept(DType type, const Expr &value) const;  // as the policy rounds to what is kept
     Tile rename_stage(const std::string &from, const std::string &to);
     // Whether the tile is the whole of a call's result as it is; that then has this name.
     bool name_result(const Tile &tile, const std::string &name);

@@ -1,6 +1,7 @@
 #include "algorithms/functions/conversions.h"
 
 #include <cmath>
+#include <map>
 
 #include "algorithms/expr/function.h"
 #include "support/text/error.h"
@@ -164,6 +165,33 @@ Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate
     const Expr fraction = right_by(raised, min(max(shift - wide(32), wide(0)), wide(63)));
     const Expr carry = right_by(fraction + both(word, wide(0xffffffff)), wide(32));
     return stored(type, finished(f, c.base + kept + cast(DType::i32, carry), bits, magnitude, constant_int(DType::boolean, 1), saturate));
+}
+
+static FunctionRef make_flush(const DTypeTraits &format) {
+    const double least = std::ldexp(1.0, 1 - format.bias);
+    FunctionFacts facts;
+    facts.derivative = [](const Operands &x, int) { return constant(x[0].type(), 1); };
+    return make_function(
+        std::string("flush_subnormals_") + format.name, 1,
+        [least](const Operands &x) {
+            const DType bits = x[0].type() == DType::f64 ? DType::i64 : DType::i32;
+            const Expr sign = constant_int(bits, bits == DType::i64 ? INT64_MIN : INT32_MIN);
+            const Expr zero = bitcast(x[0].type(), operation(Op::bit_and, {bitcast(bits, x[0]), sign}));
+            return select(abs(x[0]) < constant(x[0].type(), least), zero, x[0]);
+        },
+        facts);
+}
+
+Expr flush_subnormals(const Expr &x, DType of) {
+    if (!is_float(of) || !traits_of(of).has_zero)
+        throw UserError("expr.cast", std::string("flush_subnormals: expected a float type that has a zero, got ") + name_of(of) + ".");
+    static const std::map<DType, FunctionRef> all = [] {
+        std::map<DType, FunctionRef> made;
+        for (const DTypeTraits &format : dtypes)
+            if (format.kind == DTypeKind::real && format.has_zero) made[format.type] = make_flush(format);
+        return made;
+    }();
+    return applied(all.at(of), {x});
 }
 
 }  // namespace tessera

@@ -16,4 +16,8 @@ Expr in_operations(const Expr &e);
 // exceeds the largest number is as in a cast with this saturation. UserError expr.cast where x is no f32 or the type no narrow float.
 Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate = false);
 
+// x of f32 or f64, or a zero of its sign where it is less than the least normal number of the float type `of`: "flush_subnormals_f16".
+// NaN stays. UserError functions.type for another x, expr.cast where `of` is no float or has no zero.
+Expr flush_subnormals(const Expr &x, DType of);
+
 }  // namespace tessera

@@ -50,29 +50,6 @@ Dim counted_dim(const std::string &name, Expr count, Expr limit) {
     return derived_dim(name, max(min(cast(DType::index, count), limit), 0));
 }
 
-static const std::vector<Numerics> &all_numerics() {
-    static const std::vector<Numerics> all = {
-        {},
-        {"f64", DType::f64, DType::f64, DType::f64, Rounding::nearest_even, false},
-        {"bf16", DType::bf16, DType::f32, DType::f32, Rounding::nearest_even, false},
-        {"f16", DType::f16, DType::f32, DType::f32, Rounding::nearest_even, false},
-    };
-    return all;
-}
-
-std::vector<std::string> numerics_names() {
-    std::vector<std::string> names;
-    for (const Numerics &n : all_numerics()) names.push_back(n.name);
-    return names;
-}
-
-Numerics numerics_named(const std::string &name) {
-    for (const Numerics &n : all_numerics())
-        if (n.name == name) return n;
-    throw UserError("numerics.unknown", "there is no numerics policy '" + name + "'; the policies are " + join(numerics_names()) + "." +
-                                            did_you_mean(name, numerics_names()));
-}
-
 static auto *find_named(const auto &items, const std::string &name) {
     auto it = std::find_if(items.begin(), items.end(), [&](const auto &item) { return item.name == name; });
     return it == items.end() ? nullptr : &*it;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "algorithms/expr/expr.h"
+#include "algorithms/ir/numerics.h"
 
 namespace tessera {
 
@@ -151,19 +152,6 @@ struct Stage {
     // result is named like the stage, one of several "<stage>.<part>".
     std::vector<std::string> results = {};
 };
-
-// How values are stored, computed and accumulated. Casts in the IR make it explicit; the verifier compares.
-struct Numerics {
-    std::string name = "f32";
-    DType storage = DType::f32;
-    DType compute = DType::f32;
-    DType accumulate = DType::f32;
-    Rounding rounding = Rounding::nearest_even;  // this and saturation: of casts to integers
-    bool saturate = false;
-    friend bool operator==(const Numerics &, const Numerics &) = default;
-};
-Numerics numerics_named(const std::string &name);  // f32, f64, bf16, f16; UserError numerics.unknown
-std::vector<std::string> numerics_names();
 
 struct Algorithm;
 

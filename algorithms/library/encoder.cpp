@@ -1,4 +1,7 @@
+#include <numeric>
+
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/build/weights.h"
 #include "algorithms/library/library.h"
 
 namespace tessera::library {
@@ -12,11 +15,17 @@ struct Products {
     Algorithm linear_gelu(const Numerics &n) const { return qint8 ? linear_gelu_qint8(n) : library::linear_gelu(n); }
 
     // What such a product takes behind x, each with `outer` dims in front.
-    std::vector<Tile> inputs(Builder &f, const std::string &name, std::vector<Dim> outer, const Dim &K, const Dim &N) const {
+    std::vector<Tile> inputs(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N) const {
         std::vector<Dim> columns = outer;
-        columns.push_back(N), outer.insert(outer.end(), {K, N});
-        std::vector<Tile> all = {qint8 ? f.input("w_" + name, outer, DType::i8) : f.input("w_" + name, outer)};
-        if (qint8) all.push_back(f.input("scale_" + name, columns, DType::f32));
+        columns.push_back(N);
+        std::vector<Tile> all;
+        if (qint8) {
+            std::vector<Dim> whole = outer;
+            whole.insert(whole.end(), {K, N});
+            all = {f.input("w_" + name, whole, DType::i8), f.input("scale_" + name, columns, DType::f32)};
+        } else {
+            all = weights(f, "w_" + name, outer, K, N).tensors;
+        }
         all.push_back(f.input("b_" + name, columns));
         return all;
     }
@@ -29,12 +38,12 @@ std::vector<Tile> joined(std::vector<Tile> tiles, std::initializer_list<std::vec
 
 Algorithm feed_forward_of(const Numerics &n, const Products &products) {
     Builder f(products.qint8 ? "feed_forward_qint8" : "feed_forward", n);
-    Dim M = f.dim("M"), D = f.dim("D"), F = f.dim("F");
+    Dim M = f.dim("M"), D = f.dim(rows_of_weights("D", n)), F = f.dim(rows_of_weights("F", n));
     Tile x = f.input("x", {M, D});
     const std::vector<Tile> w_up = products.inputs(f, "up", {}, D, F), w_down = products.inputs(f, "down", {}, F, D);
     Tile gamma = f.input("gamma", {D}), beta = f.input("beta", {D});
-    Tile hidden = f.call("up", products.linear_gelu(n), joined({x}, {w_up}))[0];      // (M, F)
-    Tile update = f.call("down", products.linear(n), joined({hidden}, {w_down}))[0];  // (M, D)
+    Tile hidden = f.call("up", products.linear_gelu(inside(n)), joined({x}, {w_up}))[0];      // (M, F)
+    Tile update = f.call("down", products.linear(inside(n)), joined({hidden}, {w_down}))[0];  // (M, D)
     Tile y = f.call("norm", residual_layernorm(n), {update, x, gamma, beta})[0];      // (M, D)
     return f.output("y", y).build();
 }
@@ -52,12 +61,13 @@ struct EncoderDims {
     Dim B, T, H, D, M, C, O, F;
     EncoderDims(Builder &f, int64_t heads) : B(f.dim(some("B"))), T(f.dim(some("T"))), H(f.dim("H", heads)) {
         Dim width = some("D");
-        width.multiple_of = width.min = heads;
+        width.multiple_of = std::lcm(heads, multiple_of_rows(f.numerics()));
+        width.min = heads;
         D = f.dim(width);
         M = f.dim(derived_dim("M", extent("B") * extent("T")));
         C = f.dim(derived_dim("C", extent("D") * 3));
         O = f.dim(derived_dim("O", extent("D")));
-        F = f.dim("F");
+        F = f.dim(rows_of_weights("F", f.numerics()));
     }
     // At least one.
     static Dim some(const std::string &name) {
@@ -94,14 +104,14 @@ Algorithm encoder_layer_of(const Numerics &n, const Options &o, const Products &
               V = f.dim(derived_dim("V", extent("E")));
     const Tile x = f.input("x", {d.M, d.D}), keep = f.input("keep", {d.B, d.T}, DType::boolean);
     const LayerInputs w(f, d, products, {});
-    const Tile qkv = f.call("qkv", products.linear(n), joined({x}, {w.qkv}))[0];  // (M, C)
+    const Tile qkv = f.call("qkv", products.linear(inside(n)), joined({x}, {w.qkv}))[0];  // (M, C)
     // Of one sentence: its tokens' queries, keys or values by heads.
     auto part = [&](int64_t number, const Dim &tokens, const Dim &width) {
         return qkv.at({{"M", variable("B") * extent("T") + variable(tokens.name)},
                        {"C", extent("D") * number + variable("H") * extent("E") + variable(width.name)}},
                       {"B", "H", tokens.name, width.name});
     };
-    const Tile attended = f.repeat("attention", attention_kept(n), {.dim = "B", .stacked = {"o"}},
+    const Tile attended = f.repeat("attention", attention_kept(inside(n)), {.dim = "B", .stacked = {"o"}},
                                    {part(0, S, E), part(1, d.T, E), part(2, d.T, V), keep})[0];  // (B, H, S, V)
     // Token m is that of sentence m / T, and column c that of head c / E.
     const Expr m = variable("M"), c = variable("D");
@@ -112,8 +122,8 @@ Algorithm encoder_layer_of(const Numerics &n, const Options &o, const Products &
                                      {"V", digit(c % extent("E"), E)}},
                                     {"M", "D"});
     const Tile merged = cast(n.storage, tokens).named("merged");
-    const Tile out = f.call("out", products.linear(n), joined({merged}, {w.out}))[0].at({{"O", c}}, {"M", "D"});
-    const Tile hidden = f.call("norm", residual_layernorm(n), joined({out, x}, {w.norm}))[0];  // (M, D)
+    const Tile out = f.call("out", products.linear(inside(n)), joined({merged}, {w.out}))[0].at({{"O", c}}, {"M", "D"});
+    const Tile hidden = f.call("norm", residual_layernorm(inside(n)), joined({out, x}, {w.norm}))[0];  // (M, D)
     return f.output("y", f.call("ffn", feed_forward_of(n, products), joined({hidden}, {w.up, w.down, w.norm_out}))[0]).build();
 }
 
@@ -124,7 +134,7 @@ Algorithm encoder_of(const Numerics &n, const Options &o, const Products &produc
     std::vector<Tile> arguments = {f.input("x", {d.M, d.D}), f.input("keep", {d.B, d.T}, DType::boolean)};
     const LayerInputs w(f, d, products, {L});
     arguments = joined(arguments, {w.qkv, w.out, w.norm, w.up, w.down, w.norm_out});
-    return f.output("y", f.repeat("layers", encoder_layer_of(n, o, products), {"L", {{"x", "y"}}}, arguments)[0]).build();
+    return f.output("y", f.repeat("layers", encoder_layer_of(inside(n), o, products), {"L", {{"x", "y"}}}, arguments)[0]).build();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Products with weights of 4 and 8 bits in groups along K. K is cut into G groups of C codes, or of P bytes of H = 2 codes each.
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/build/weights.h"
 #include "algorithms/library/library.h"
 #include "support/text/error.h"
 
@@ -57,14 +58,6 @@ struct Nibbles : Quantised {
 };
 
 DType integer_scale(const Options &o) { return o.at("half_scale") ? DType::f16 : DType::f32; }
-
-// Twice the number that a code of f4e2m1fn stands for, an integer: 0, 1, 2, 3, 4, 6, 8, 12 and their negatives. The magnitudes are the hex
-// digits of one word, from its lowest.
-Tile twice_e2m1(const Tile &code) {
-    const auto number = [&](uint32_t n) { return code.builder().scalar(DType::i32, static_cast<double>(static_cast<int32_t>(n))); };
-    const Tile magnitude = (number(0xC8643210) >> (code && number(7)) * 4) && number(15);
-    return select(code < 8, magnitude, -magnitude);
-}
 
 }  // namespace
 

@@ -1,15 +1,15 @@
 #include "algorithms/build/epilogue.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/build/weights.h"
 #include "algorithms/library/library.h"
 
 namespace tessera::library {
 
 Algorithm matmul(const Numerics &n) {
     Builder f("matmul", n);
-    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim(rows_of_weights("K", n));
     Tile x = f.input("x", {M, K});
-    Tile w = f.input("w", {K, N});
-    return f.output("y", dot(x, w)).build();  // (M, N)
+    return f.output("y", multiply(x, weights(f, "w", {}, K, N))).build();  // (M, N)
 }
 
 Algorithm matmul_wide(const Numerics &n) {
@@ -53,21 +53,21 @@ Algorithm matmul_qint8(const Numerics &n) {
 
 Algorithm linear(const Numerics &n) {
     Builder f("linear", n);
-    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim(rows_of_weights("K", n));
     Tile x = f.input("x", {M, K});
-    Tile w = f.input("w", {K, N});
+    const Weights w = weights(f, "w", {}, K, N);
     Tile b = f.input("b", {N});
-    Tile acc = dot(x, w).named("acc");  // (M, N)
+    Tile acc = multiply(x, w).named("acc");  // (M, N)
     return f.output("y", acc + b).build();
 }
 
 Algorithm linear_gelu(const Numerics &n) {
     Builder f("linear_gelu", n);
-    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim(rows_of_weights("K", n));
     Tile x = f.input("x", {M, K});
-    Tile w = f.input("w", {K, N});
+    const Weights w = weights(f, "w", {}, K, N);
     Tile b = f.input("b", {N});
-    Tile acc = dot(x, w).named("acc");  // (M, N)
+    Tile acc = multiply(x, w).named("acc");  // (M, N)
     return f.output("y", gelu(acc + b)).build();
 }
 
@@ -108,10 +108,10 @@ Algorithm gemv(const Numerics &n) {
 
 Algorithm linear_swiglu(const Numerics &n) {
     Builder f("linear_swiglu", n);
-    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim(rows_of_weights("K", n));
     Tile x = f.input("x", {M, K});
-    Tile w = f.input("w", {K, N}), v = f.input("v", {K, N});
-    Tile gate = dot(x, w).named("gate"), up = dot(x, v).named("up");  // (M, N) each
+    const Weights w = weights(f, "w", {}, K, N), v = weights(f, "v", {}, K, N);
+    Tile gate = multiply(x, w, "gate.").named("gate"), up = multiply(x, v, "up.").named("up");  // (M, N) each
     return f.output("y", silu(gate) * up).build();
 }
 

@@ -97,12 +97,17 @@ static json write(const Stage &stage) {
 }
 
 static json write(const Numerics &n) {
-    return {{"name", n.name},
-            {"storage", name_of(n.storage)},
-            {"compute", name_of(n.compute)},
-            {"accumulate", name_of(n.accumulate)},
-            {"rounding", name_of(n.rounding)},
-            {"saturate", n.saturate}};
+    json j = {{"name", n.name},
+              {"storage", name_of(n.storage)},
+              {"compute", name_of(n.compute)},
+              {"accumulate", name_of(n.accumulate)},
+              {"rounding", name_of(n.rounding)},
+              {"saturate", n.saturate},
+              {"denormals", name_of(n.denormals)}};
+    if (n.outputs) j["outputs"] = name_of(*n.outputs);
+    if (n.states) j["states"] = name_of(*n.states);
+    if (n.weights != WeightFormat::storage) j["weights"] = name_of(n.weights);
+    return j;
 }
 
 // Callees are told apart by what is written, so that equal algorithms have equal JSON however their pointers are shared.
@@ -309,14 +314,25 @@ static Stage read_stage(const JsonReader &r) {
     return stage;
 }
 
-static Numerics read_numerics(const JsonReader &r) {
-    r.only({"name", "storage", "compute", "accumulate", "rounding", "saturate"});
-    return {r.at("name").text(),
-            dtype(r.at("storage")),
-            dtype(r.at("compute")),
-            dtype(r.at("accumulate")),
-            named(r.at("rounding"), "rounding", {Rounding::nearest_even, Rounding::toward_zero}),
-            r.at("saturate").truth()};
+Numerics numerics_from_json(const JsonReader &r) {
+    r.only({"name", "storage", "outputs", "states", "weights", "compute", "accumulate", "rounding", "saturate", "denormals"});
+    Numerics n;
+    n.name = r.at("name").text(), n.storage = dtype(r.at("storage"));
+    n.compute = n.accumulate = n.storage == DType::f64 ? DType::f64 : DType::f32;
+    if (const auto given = r.find("outputs")) n.outputs = dtype(*given);
+    if (const auto given = r.find("states")) n.states = dtype(*given);
+    if (const auto given = r.find("weights"))
+        n.weights = named(*given, "format of weights", {WeightFormat::storage, WeightFormat::i8, WeightFormat::f8e4m3fn, WeightFormat::nvfp4});
+    if (const auto given = r.find("compute")) n.compute = n.accumulate = dtype(*given);
+    if (const auto given = r.find("accumulate")) n.accumulate = dtype(*given);
+    if (const auto given = r.find("rounding"))
+        n.rounding = named(*given, "rounding", {Rounding::nearest_even, Rounding::toward_zero, Rounding::up, Rounding::down});
+    if (const auto given = r.find("saturate")) n.saturate = given->truth();
+    n.denormals = Denormals::any;
+    if (const auto given = r.find("denormals"))
+        n.denormals = named(*given, "way with denormals", {Denormals::gradual, Denormals::any, Denormals::flushed});
+    r.located([&] { check(n); });
+    return n;
 }
 
 using Callees = std::vector<std::shared_ptr<const Algorithm>>;
@@ -371,7 +387,7 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
         return read_call(*call, callees);
     });
     a.outputs = r.at("outputs").texts();
-    a.numerics = read_numerics(r.at("numerics"));
+    a.numerics = numerics_from_json(r.at("numerics"));
     if (auto effects = r.find("effects"))
         for (const JsonReader &e : effects->items()) {
             if (e.text() != "memory") e.fail("json.value", "there is no effect '" + e.quotable() + "'; expected 'memory'.");

@@ -18,6 +18,7 @@
 
 #include "algorithms/ir/algorithm.h"
 #include "algorithms/text/json_expr.h"
+#include "support/files/json_reader.h"
 
 namespace tessera {
 
@@ -26,5 +27,7 @@ nlohmann::json to_json(const Algorithm &algorithm);
 // The inverse. It checks the form; verify.h says whether the value is a legal algorithm. UserErrors with a JSON pointer:
 // json.type, json.value, json.missing, json.unknown-field, json.version (another format or version), those of json_expr.h.
 Algorithm algorithm_from_json(const nlohmann::json &value);
+// A policy as algorithms have it. Without denormals they are "any".
+Numerics numerics_from_json(const JsonReader &reader);
 
 }  // namespace tessera

@@ -133,9 +133,7 @@ public:
 
     std::string text(const Algorithm &a) {
         monoids_.clear();
-        const Numerics &n = a.numerics;
-        std::string text = "algorithm " + a.name + ": " + n.name + " (storage " + name_of(n.storage) + ", compute " + name_of(n.compute) +
-                           ", accumulate " + name_of(n.accumulate) + ", " + name_of(n.rounding) + (n.saturate ? ", saturate" : "") + ")\n";
+        std::string text = "algorithm " + a.name + ": " + a.numerics.name + " (" + text_of(a.numerics) + ")\n";
         for (const Dim &d : a.dims) text += dim_text(d);
         for (const Parameter &p : a.parameters) text += "  parameter " + p.name + ": " + name_of(p.dtype) + "\n";
         for (const Tensor &t : a.tensors) text += tensor_text(t);

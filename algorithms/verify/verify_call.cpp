@@ -40,6 +40,9 @@ private:
 
 void CallChecker::check() const {
     check_known();
+    if (const std::string weaker = weaker_in(callee_.numerics, scope_.algorithm.numerics); !weaker.empty())
+        fail("the callee " + callee_.name + " keeps to the policy '" + callee_.numerics.name + "', which is weaker than '" +
+             scope_.algorithm.numerics.name + "': it " + weaker + ". Declare it with a policy as strict.");
     if (call_.repeat) check_repeat();
     for (const Dim &d : callee_.dims) check_dim(d);
     for (const Tensor &t : callee_.tensors)

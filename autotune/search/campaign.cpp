@@ -55,7 +55,7 @@ struct Campaign::State {
         const KnobsByStage stages = first_stages(task_);
         result_.base = search_.made_of(stages, "base");
         model_.set_base(result_.base.features);
-        if (options_.search.keep_bits) search_.keep_bits_of(stages);
+        search_.keep_as(stages);
         open();
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.seeded) search_.seed(stages);
@@ -131,6 +131,7 @@ private:
             document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.min_speed;
         if (options_.measure.cold) document["caches"] = "cold";
         if (options_.search.keep_bits) document["bits"] = "kept";
+        if (options_.search.keep_parallel) document["parallel"] = "kept";
         if (options_.measure.seconds != MeasureOptions{}.seconds) document["measure_s"] = options_.measure.seconds;
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
         document["relatives"] = nlohmann::ordered_json::array();

@@ -16,7 +16,7 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     Candidate &base = result.base = search.made_of(stages, "base");
     base.score = model.predict({base.features}).front();
     result.best = base;
-    if (options.search.keep_bits) search.keep_bits_of(stages);
+    search.keep_as(stages);
     const auto stopped = [&] { return options.stop && options.stop->load(); };
     search.stop_when(stopped);
     if (options.seeded) search.seed(stages);

@@ -28,6 +28,8 @@ constexpr int fresh_part = 5;              // one of so many is a sample, the ot
 constexpr double alike = 0.15;             // of the answers, given to all decisions about such a knob
 constexpr int64_t max_proof_steps = 5000;  // of a parent's program: some tenths of a second
 constexpr size_t max_explored = 256;
+constexpr double many_threads = 8;
+constexpr double least_used = 0.9;  // of them, of those that the schedule to keep uses
 constexpr double min_seed = 2;  // how far below the best score a seed is worth a trial, in log2
 
 int differences(const Trace &a, const Trace &b) {
@@ -93,9 +95,13 @@ static Work work_in(const SearchSpace &space, const Extents &extents) {
     return work_of(space.algorithm, lower(space.algorithm, {}, space.target), all_extents(space.algorithm, extents));
 }
 
-static Featured features_in(const SearchSpace &space, const Workload &workload, const Work &work, const TileProgram &program) {
+static Profile profile_in(const SearchSpace &space, const Workload &workload, const TileProgram &program) {
     const Extents extents = all_extents(program, all_extents(space.algorithm, workload.extents));
-    return features_of(profile_of(program, extents, space.target, workload.threads), work, space.target, workload.threads);
+    return profile_of(program, extents, space.target, workload.threads);
+}
+
+static Featured features_in(const SearchSpace &space, const Workload &workload, const Work &work, const TileProgram &program) {
+    return features_of(profile_in(space, workload, program), work, space.target, workload.threads);
 }
 
 // The seconds that the roofline gives it; nothing where it does not fit, or is not shown to be safe.
@@ -105,6 +111,18 @@ static std::optional<double> draft_in(const SearchSpace &space, const Work &work
         if (!is_proved(program)) return std::nullopt;
         return features_in(space, {space.extents, space.threads}, work, program).draft;
     } catch (const UserError &) { return std::nullopt; }
+}
+
+// Of many threads, how many have work.
+static double used_threads(const Profile &p) {
+    const double workers = p.parallel / std::ceil(p.parallel / many_threads);
+    return p.core_time > 0 ? p.core_time / (p.alone + (p.core_time - p.alone) / workers) : workers;
+}
+
+// On one thread nothing is lost with a loop that many threads would share, or with one that they enter again and again, so a search would
+// give up the one and take the other.
+static bool is_as_parallel(const Profile &p, const Profile &as) {
+    return used_threads(p) >= least_used * used_threads(as) && p.regions <= std::max(2 * as.regions, 1.0);
 }
 
 KnobsByStage first_stages(const SearchSpace &space) {
@@ -132,9 +150,13 @@ Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel
 // The order of a fold's loops and slices may change bits too, and mostly does not.
 static bool decides_bits(const Decision &d) { return d.knob == "instruction" || d.knob.starts_with("split."); }
 
-void Search::keep_bits_of(const KnobsByStage &stages) {
-    bits_ = reduction_trees(space_.algorithm, stages).hash;
-    as_kept_ = decisions_from_schedule(stages, most_likely);
+void Search::keep_as(const KnobsByStage &stages) {
+    if (options_.keep_bits) {
+        bits_ = reduction_trees(space_.algorithm, stages).hash;
+        as_kept_ = decisions_from_schedule(stages, most_likely);
+    }
+    if (options_.keep_parallel)
+        kept_ = profile_in(space_, workloads_[0], program_of(space_, stages));
 }
 
 bool Search::gives_other_bits(const KnobsByStage &stages) const {
@@ -144,7 +166,10 @@ bool Search::gives_other_bits(const KnobsByStage &stages) const {
 void Search::complete(Candidate &c) const {
     c.program = program_of(space_, c.stages);
     c.identity = identity_of(c.program);
-    c.features = features_in(space_, workloads_[0], work_[0], c.program);
+    const Profile profile = profile_in(space_, workloads_[0], c.program);
+    if (kept_ && !is_as_parallel(profile, *kept_))
+        throw UserError("tune.parallel", "many threads would have less to share than in the schedule to beat");
+    c.features = features_of(profile, work_[0], space_.target, space_.threads);
     c.further.clear();
     for (size_t i = 1; i < workloads_.size(); i++) c.further.push_back(features_in(space_, workloads_[i], work_[i], c.program));
 }

@@ -48,7 +48,9 @@ struct SearchOptions {
     // Workloads at which candidates are judged beside the space's own, for a schedule that serves all of them.
     std::vector<Workload> further = {};
     size_t keep = 0;         // of the best at each workload: what best_at gives
-    bool keep_bits = false;  // every candidate gives the bits of the schedule that keep_bits_of is told
+    // What every candidate has as the schedule has it that keep_as is told: the bits of its results, and for other numbers of threads than
+    // the space's own what these share.
+    bool keep_bits = false, keep_parallel = false;
 };
 
 // What a campaign begins with where there is no schedule to beat: the most likely answers; plain loops where those do not fit, are not
@@ -64,9 +66,9 @@ public:
     Candidate made_of(const KnobsByStage &stages, const std::string &origin) const;
     // The same, or nothing.
     std::optional<Candidate> candidate_of(const KnobsByStage &stages, const std::string &origin) const;
-    // From now on folds are split as in this schedule, and what has other reduction trees all the same (reduction_trees.h) is refused
-    // before it is lowered.
-    void keep_bits_of(const KnobsByStage &stages);
+    // With keep_bits, folds are split as in this schedule from now on, and what has other reduction trees all the same (reduction_trees.h) is
+    // refused before it is lowered. UserError as made_of.
+    void keep_as(const KnobsByStage &stages);
     // Seeds the population: the nearest schedule that the space has is proposed in the next batch, and may become a parent.
     void seed(const KnobsByStage &stages);
 
@@ -102,6 +104,7 @@ private:
     CostModel &model_;
     RandomNumbers random_;
     std::string bits_;                          // to keep; "": any
+    std::optional<Profile> kept_;               // of the schedule whose parallel loops are to keep
     Choose as_kept_;                            // answers as the schedule that has them
     std::vector<Workload> workloads_;           // the space's own first
     std::vector<Work> work_;                    // at each

@@ -128,7 +128,9 @@ void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
     auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
     if (!reduce || !reduce->at.empty() || reduce->where.defined() || t.vector.empty() || s.view.reduced.size() != 1) return;
     std::vector<Answer> answers = {{name_of(InstructionFamily::fma), 0.1}};
+    const bool may_flush = space_.algorithm.numerics.denormals != Denormals::gradual;
     for (const Instruction &family : instructions()) {
+        if (family.flushes && !may_flush) continue;
         const bool there =
             std::any_of(family.features.begin(), family.features.end(), [&](const std::string &f) { return space_.target.has(f); });
         if (family.group > 1 && there && operands_for(family, *reduce)) answers.push_back({family.name, 1});

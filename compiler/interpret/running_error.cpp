@@ -4,6 +4,7 @@
 
 #include "algorithms/evaluate/tape_codes.h"
 #include "algorithms/expr/match.h"
+#include "algorithms/functions/conversions.h"
 #include "compiler/interpret/function_image.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/interpret/operation_error.h"
@@ -13,12 +14,6 @@
 namespace tessera {
 
 namespace {
-
-// dot2's flush of subnormals by a name, so that it is told from bits: in real arithmetic it is nothing.
-const FunctionRef &flush() {
-    static const FunctionRef f = make_function("flush_subnormals", 1, flushed(input(0, DType::f32)), input(0, DType::f64));
-    return f;
-}
 
 DType type_of(Kind kind) {
     switch (kind) {
@@ -106,11 +101,11 @@ private:
 };
 
 Expr ErrorFollower::prepared(const Expr &e) {
-    static const Expr pattern = flushed(input(0, DType::f32));
+    static const Expr pattern = flushed(input(0, DType::f32));  // of dot2, told from bits: in real arithmetic it is nothing
     return rewrite(e, [](const Expr &n) -> Expr {
         if (!n.is_operation(Op::select) || n.type() != DType::f32) return {};
         Matcher m;
-        return m.match(pattern, n) ? applied(flush(), {m.inputs.at(0)}) : Expr();
+        return m.match(pattern, n) ? flush_subnormals(m.inputs.at(0), DType::f32) : Expr();
     });
 }
 
@@ -142,7 +137,7 @@ bool ErrorFollower::judge(const Tape::Application &f, const Register *frame) {
     std::vector<RealInterval> x;
     for (int slot : f.arguments) {
         const Approximate a{number(f.type, frame[slot]), error(slot)};
-        if (f.function == flush()) {
+        if (f.function->name.starts_with("flush_subnormals_")) {
             error(f.target) = raised(a.error + std::fabs(a.value - value));
             return true;
         }

@@ -7,7 +7,14 @@
 
 namespace tessera {
 
-void check_instructions(const Algorithm &a, const KnobsByStage &stages, const Target &target) {
+// Of what is called, its own.
+static const Numerics &policy_of(const Algorithm &declared, const std::string &stage) {
+    for (const Call &call : declared.calls())
+        if (!call.scope.empty() && stage.starts_with(call.scope + ".")) return policy_of(*call.callee, stage.substr(call.scope.size() + 1));
+    return declared.numerics;
+}
+
+void check_instructions(const Algorithm &declared, const Algorithm &a, const KnobsByStage &stages, const Target &target) {
     for (auto &[name, k] : stages) {
         if (!k.instruction) continue;
         auto refuse = [&, stage = name](const std::string &why) { throw UserError("schedule.instruction", stage + ": " + why); };
@@ -38,6 +45,9 @@ void check_instructions(const Algorithm &a, const KnobsByStage &stages, const Ta
             refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " +
                    name_of(family->second) + " elements in " + name_of(family->accumulator) +
                    ", each cast once and unconditionally; this stage is no such sum.");
+        if (const Numerics &policy = policy_of(declared, name); family->flushes && policy.denormals == Denormals::gradual)
+            refuse("the instruction family " + family->name + " takes subnormal numbers for zeros, and the policy '" + policy.name +
+                   "' has denormals 'gradual'. Delete the knob (null), or declare the algorithm with a policy that has 'any' or 'flushed'.");
     }
 }
 

@@ -82,7 +82,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "put in what functions are defined as", a);
     expand_directives(stages, a);
     for (const auto &[stage, k] : stages) mapping.check(stage, k);
-    check_instructions(a, stages, target);
+    check_instructions(algorithm, a, stages, target);
     return r;
 }
 

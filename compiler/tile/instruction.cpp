@@ -1,18 +1,15 @@
 #include "compiler/tile/instruction.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "algorithms/expr/function.h"
 #include "algorithms/expr/match.h"
+#include "algorithms/functions/conversions.h"
 #include "support/text/error.h"
 
 namespace tessera {
 
-Expr flushed(const Expr &x) {
-    Expr sign = operation(Op::bit_and, {bitcast(DType::i32, x), constant_int(DType::i32, INT32_MIN)});
-    Expr tiny = abs(x) < constant(DType::f32, std::numeric_limits<float>::min());
-    return select(tiny, bitcast(DType::f32, sign), x);
-}
+Expr flushed(const Expr &x) { return definition_of(flush_subnormals(x, DType::f32)); }
 
 namespace {
 
@@ -34,9 +31,9 @@ static Instruction made(InstructionFamily family) {
     const std::string name = name_of(family);
     switch (family) {
     case InstructionFamily::fma:
-    case InstructionFamily::mul_add: return {family, name, 1, DType::f32, DType::f32, DType::f32, Expr(), {}};
-    case InstructionFamily::dot2: return {family, name, 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}};
-    case InstructionFamily::dot4: return {family, name, 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}};
+    case InstructionFamily::mul_add: return {family, name, 1, DType::f32, DType::f32, DType::f32, Expr(), {}, false};
+    case InstructionFamily::dot2: return {family, name, 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}, true};
+    case InstructionFamily::dot4: return {family, name, 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}, false};
     }
     throw InternalError("an instruction family without a meaning");
 }

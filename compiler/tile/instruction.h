@@ -30,6 +30,7 @@ struct Instruction {
     DType accumulator = DType::f32, first = DType::f32, second = DType::f32;  // of the elements, in either order
     Expr meaning;                       // over left(0), and input(2 * i), input(2 * i + 1) of element i
     std::vector<std::string> features;  // CPU features of which each alone brings the instruction
+    bool flushes = false;               // takes subnormal numbers for zeros
 };
 
 // In the order of the families.

@@ -30,12 +30,12 @@ static std::optional<Algorithm> program_of(const Registry &registry, const Sched
     else task.algorithm = resolve_head(schedule, library).algorithm;
     const std::string name = schedule.name(), rest = name.substr(std::min(name.size(), name.find('/') + 1));
     if (task.algorithm.empty()) task.algorithm = name.substr(0, name.find('/'));
-    for (const std::string &numerics : numerics_names())
+    for (const std::string &numerics : registry.numerics_names())
         if (rest.starts_with(numerics + "/")) task.numerics = numerics;
     for (const Registry::Entry &entry : registry.entries())
         if (entry.name == task.algorithm) {
             const Algorithm algorithm =
-                registry.make(task.algorithm, numerics_named(task.numerics), complete_options(entry.name, entry.options, task.options));
+                registry.make(task.algorithm, registry.numerics(task.numerics), complete_options(entry.name, entry.options, task.options));
             return algorithm.calls().empty() ? std::nullopt : std::optional(algorithm);
         }
     return std::nullopt;

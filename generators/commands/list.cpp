@@ -166,7 +166,10 @@ std::string text(const Registry &registry, const std::vector<Listed> &algorithms
     out += text_of("cost models of this generator", rows_of(registry.cost_models()));
     out += text_of("mutators of this generator", rows_of(registry.mutators()));
     out += text_of("analysers of this generator", rows_of(registry.analysers()));
-    return out + "numerics\n  " + join(numerics_names()) + "\n";
+    out += "numerics\n";
+    for (const std::string &name : registry.numerics_names())
+        out += fmt::format("  {:{}}  {}\n", name, width, text_of(registry.numerics(name)));
+    return out;
 }
 
 std::string json(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules,
@@ -195,7 +198,7 @@ std::string json(const Registry &registry, const std::vector<Listed> &algorithms
                               {"cost_models", json_of(rows_of(registry.cost_models()))},
                               {"mutators", json_of(rows_of(registry.mutators()))},
                               {"analysers", json_of(rows_of(registry.analysers()))},
-                              {"numerics", numerics_names()}};
+                              {"numerics", registry.numerics_names()}};
     return json_text(all, 2) + "\n";
 }
 
@@ -213,7 +216,7 @@ Command list_command(ProgramLine &program, const Registry &registry) {
                 const std::vector<std::string> schedules =
                     registry.library(registry.schedule_folders(options->schedule_dirs), missing).names();
                 const Rows targets = targets_of(registry, missing);
-                const std::vector<Listed> algorithms = listed(registry, numerics_named(options->numerics));
+                const std::vector<Listed> algorithms = listed(registry, registry.numerics(options->numerics));
                 for (const Listed &a : algorithms)
                     if (!a.error.empty()) errors.push_back(a.error);
                 std::cout << (options->json ? json : text)(registry, algorithms, schedules, targets);

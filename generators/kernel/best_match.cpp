@@ -147,12 +147,22 @@ bool fits_stages(const Schedule &schedule, const Algorithm &algorithm, const Tar
     } catch (const UserError &) { return false; }
 }
 
+// Where schedules of all shapes are, nearest first: those of its policy, those of its type of storage, those made for f32.
+std::vector<std::string> families_of(const Algorithm &declared) {
+    std::vector<std::string> all = {declared.name + "/" + declared.numerics.name};
+    if (const std::string storage = name_of(declared.numerics.storage); storage != declared.numerics.name && storage != "f32")
+        all.push_back(declared.name + "/" + storage);
+    all.push_back(declared.name);
+    return all;
+}
+
 std::optional<Schedule> family_of(const Algorithm &declared, const std::string &target, const Library &library,
                                   const std::vector<std::string> &names) {
-    for (const std::string &folder : {declared.name + "/" + declared.numerics.name, declared.name}) {
+    const std::vector<std::string> folders = families_of(declared);
+    for (const std::string &folder : folders) {
         if (std::find(names.begin(), names.end(), folder + "/" + target) == names.end()) continue;
         Schedule schedule = library.find(folder + "/" + target);
-        const bool is_own = declared.numerics.name == "f32" || folder != declared.name;
+        const bool is_own = declared.numerics.name == "f32" || folder == folders.front();
         if (is_own || fits_stages(schedule, declared, target_named(target), library)) return schedule;
     }
     return {};
@@ -222,12 +232,13 @@ std::vector<fs::path> looked_at(const Algorithm &declared, const Match &match, c
     for (const fs::path &given : folders) {
         const fs::path root = fs::canonical(given, error);
         if (error) continue;
-        const fs::path family = root / declared.name, own = family / declared.numerics.name;
-        listing(root, family), listing(root, own);
+        const fs::path own = root / declared.name / declared.numerics.name;
+        const std::vector<std::string> families = families_of(declared);
+        for (const std::string &family : families) listing(root, root / family);
         for (const std::string &target : match.targets) {
             listing(root, own / target);
-            for (const fs::path &file : {family / (target + ".json"), own / (target + ".json")})
-                if (fs::is_regular_file(file, error)) all.insert(file);
+            for (const std::string &family : families)
+                if (const fs::path file = root / family / (target + ".json"); fs::is_regular_file(file, error)) all.insert(file);
             fs::recursive_directory_iterator it(own / target, fs::directory_options::skip_permission_denied, error), end;
             for (; !error && it != end; it.increment(error))
                 if (it->is_directory(error) || it->path().extension() == ".json") all.insert(it->path());

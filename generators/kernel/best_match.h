@@ -4,8 +4,8 @@
 //            at the same extents
 //   nearest  one that fixes no other dims, and was tuned with extents of all that the kernel fixes, each within 4 times the kernel's;
 //            the one whose extents are nearest (shape_distance)
-//   family   <algorithm>/<numerics>/<target>, then <algorithm>/<target>; the latter are made for f32, and other numerics take
-//            them where they fit their stages
+//   family   <algorithm>/<numerics>/<target>, then <algorithm>/<type of storage>/<target>, then <algorithm>/<target>; the latter are made
+//            for f32, and other numerics take those that are not their own where they fit their stages
 //   derived  where there is none of these, what the cost model chooses (derived_schedule.h); not found here
 //
 // What was measured goes before what a cost model chose alone, however near that is. Of equally near artifacts the one for fewer

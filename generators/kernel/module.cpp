@@ -36,7 +36,7 @@ static ModuleKernel read_kernel(const JsonReader &reader, const std::filesystem:
             name->fail("json.value",
                        "expected the name of a C function: letters, digits and '_', and no keyword; got '" + name->quotable() + "'.");
     kernel.options.algorithm = read_named(reader.at("algorithm"), folder);
-    if (const auto numerics = reader.find("numerics")) kernel.options.numerics = numerics->text();
+    if (const auto numerics = reader.find("numerics")) kernel.options.numerics = read_named(*numerics, folder);
     kernel.options.options = read_assignments(reader, "options", INT64_MIN, INT64_MAX);
     kernel.options.shape = read_assignments(reader, "shape", 0, max_extent);
     kernel.options.derive_for = read_assignments(reader, "derive_for", 0, max_extent);

@@ -34,7 +34,7 @@ Algorithm load_algorithm(const Registry &registry, const KernelOptions &options,
     if (is_algorithm_file(options.algorithm)) return algorithm_of_file(options, given);
     const Options all = complete_options(options.algorithm, registry.find(options.algorithm).options, given);
     if (complete) *complete = all;
-    return registry.make(options.algorithm, numerics_named(options.numerics.empty() ? "f32" : options.numerics), all);
+    return registry.make(options.algorithm, registry.numerics(options.numerics.empty() ? "f32" : options.numerics), all);
 }
 
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/evaluate/monoid_laws.h"
+#include "algorithms/text/numerics_file.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target_file.h"
@@ -43,6 +44,11 @@ Registry &Registry::add_target(const std::string &name, const Target &target) {
 
 Registry &Registry::add_target(const std::string &name, const fs::path &file) {
     targets_.push_back({name, "", file});
+    return *this;
+}
+
+Registry &Registry::add_numerics(const Numerics &policy) {
+    numerics_.push_back(policy);
     return *this;
 }
 
@@ -137,6 +143,14 @@ void Registry::check() const {
                 "generator.duplicate",
                 "algorithm '" + sorted[i].name + "': expected one registration of each name; got two. Give one of them another name.");
     check_extensions("target", targets_, target_names());
+    std::vector<std::string> policies = tessera::numerics_names();
+    for (const Numerics &policy : numerics_) {
+        tessera::check(policy);
+        if (has(policies, policy.name))
+            throw UserError("generator.duplicate", "numerics policy '" + policy.name + "': expected a name that no other has; there are " +
+                                                       join(policies) + ". Give it another name.");
+        policies.push_back(policy.name);
+    }
     check_extensions("cost model", cost_models_, cost_model_words());
     check_extensions("mutator", mutators_, {});
     check_extensions("analyser", analysers_, views());
@@ -160,6 +174,26 @@ Target Registry::target(const std::string &name) const {
         if (error.id() != "target.unknown") throw;
         throw UserError("target.unknown", error.message() + " This generator's own are " + join(names_of(targets_)) + "." +
                                               did_you_mean(name, names_of(targets_)));
+    }
+}
+
+std::vector<std::string> Registry::numerics_names() const {
+    std::vector<std::string> all = tessera::numerics_names();
+    for (const Numerics &policy : numerics_) all.push_back(policy.name);
+    return all;
+}
+
+Numerics Registry::numerics(const std::string &name) const {
+    for (const Numerics &policy : numerics_)
+        if (policy.name == name) return policy;
+    if (name.ends_with(".json")) return read_numerics(name);
+    try {
+        return numerics_named(name);
+    } catch (const UserError &error) {
+        if (numerics_.empty()) throw;
+        std::vector<std::string> own;
+        for (const Numerics &policy : numerics_) own.push_back(policy.name);
+        throw UserError(error.id(), error.message() + " This generator's own are " + join(own) + "." + did_you_mean(name, own));
     }
 }
 

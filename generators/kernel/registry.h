@@ -61,6 +61,8 @@ public:
     // libraries, whose code runs on either, and by this name on the command line. The second reads a target file (target_file.h).
     Registry &add_target(const std::string &name, const Target &target);
     Registry &add_target(const std::string &name, const std::filesystem::path &file);
+    // A numerics policy by its own name.
+    Registry &add_numerics(const Numerics &policy);
     Registry &add_cost_model(const std::string &name, const std::string &summary, MakeCostModel make);
     // Its decisions are asked last, in every search of this generator; in the order of registration.
     Registry &add_mutator(const std::string &name, const std::string &summary, Mutator mutate);
@@ -87,6 +89,11 @@ public:
     // What --target names: a registered target, a file "<path>.json", or one of Tessera's. UserError as target_or_file,
     // target.unknown-feature where features are added to a registered one, generator.target of a file that was registered.
     Target target(const std::string &name) const;
+    // What --numerics names: a registered policy, a file "<path>.json" (numerics_file.h), or one of Tessera's. UserError as
+    // numerics_named and read_numerics.
+    Numerics numerics(const std::string &name) const;
+    // The registered ones behind Tessera's.
+    std::vector<std::string> numerics_names() const;
     // The file that such a target is read from, where it is one.
     std::optional<std::filesystem::path> target_file(const std::string &name) const;
 
@@ -101,6 +108,7 @@ private:
     std::vector<std::function<Schedule()>> schedules_;
     std::vector<std::filesystem::path> folders_;
     std::vector<Extension<TargetSource>> targets_;
+    std::vector<Numerics> numerics_;
     std::vector<Extension<MakeCostModel>> cost_models_;
     std::vector<Extension<Mutator>> mutators_;
     std::vector<Extension<Analyse>> analysers_;

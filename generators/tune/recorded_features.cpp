@@ -17,7 +17,7 @@ namespace tessera {
 // UserError where the generator has it not, or not as it was when it was measured.
 static Algorithm algorithm_in(const Registry &registry, const nlohmann::json &document) {
     const std::string name = document.at("algorithm");
-    const Algorithm declared = registry.make(name, numerics_named(document.at("numerics")), document.at("options").get<Options>());
+    const Algorithm declared = registry.make(name, registry.numerics(document.at("numerics")), document.at("options").get<Options>());
     Algorithm bound = bind_extents(declared, document.at("fixed").get<Extents>());
     if (document.at("semantic") != semantic_hash(bound))
         throw UserError("records.algorithm", "the algorithm '" + name + "' is not the one that was measured");

@@ -11,7 +11,6 @@
 
 #include "bench/measure/inputs.h"
 #include "compiler/lower/lower.h"
-#include "costmodel/features/profile.h"
 #include "generators/commands/command.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
@@ -48,7 +47,6 @@ std::string text_of(const Extents &extents) {
 constexpr double box_reach = 2;            // times each extent, and its part
 constexpr double least_near_speed = 0.98;  // of the schedule to beat
 constexpr int inner_probes = 3;
-constexpr double enough_parallel = 8;  // iterations
 
 class ShapeSearch {
 public:
@@ -93,6 +91,7 @@ public:
             }
             campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
             campaign.measure.warn = warn;
+            campaign.search.keep_parallel = is_over_parent(shapes_);  // the kernel is called on any number of threads
             if (campaign.seeded) seed_with_found(i);
             if (!options_.kernel.quiet) note(text_of(run.extents)), campaign.note = note;
             ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
@@ -124,13 +123,7 @@ public:
         const std::vector<ShapeBox> boxes = shape_boxes(extents, box_reach);
         for (size_t i = 0; i < shapes_.size(); i++)
             if (shapes_[i].existing) shapes_[i].within = recorded_box(shapes_[i]);
-            else if (const auto &r = shapes_[i].result; r && r->improved) {
-                if (keeps_parallel_loop(shapes_[i])) probe(registry, shapes_[i], boxes[i]);
-                else
-                    note(text_of(shapes_[i].run->extents) +
-                         ": what was found is not taken, since more threads would not make it faster as "
-                         "they do the schedule to beat; --threads tunes for more");
-            }
+            else if (const auto &r = shapes_[i].result; r && r->improved) probe(registry, shapes_[i], boxes[i]);
         while (!are_confirmed(registry)) {}
         return shapes_;
     }
@@ -155,19 +148,6 @@ private:
         const auto within = s.existing->choice.find("within");
         if (within == s.existing->choice.end()) return std::nullopt;
         return ShapeBox{within->at("low").get<Extents>(), within->at("high").get<Extents>()};
-    }
-
-    // On one thread nothing is lost with the loop that many threads would share, so a search may give it up; the kernel is called on any
-    // number.
-    static bool keeps_parallel_loop(const TunedShape &s) {
-        const SearchSpace &space = s.run->task.space;
-        const Search search(space, s.run->options.campaign.search, *s.run->model);
-        const auto iterations = [&](const KnobsByStage &stages) {
-            const TileProgram program = search.made_of(stages, "base").program;
-            return profile_of(program, all_extents(program, all_extents(space.algorithm, space.extents)), space.target, space.threads)
-                .parallel;
-        };
-        return iterations(s.result->best.stages) >= std::min(iterations(first_stages(s.run->task)), enough_parallel);
     }
 
     // A schedule that was tuned for one shape may be slow near it: where a tile divides it no more, or a loop is long enough to leave a

@@ -84,11 +84,20 @@ TEST_CASE("legal algorithms pass") {
 }
 
 TEST_CASE("the standard library passes, in every numerics policy") {
-    for (const std::string &numerics : numerics_names())
+    std::vector<Numerics> all;
+    for (const std::string &name : numerics_names()) all.push_back(numerics_named(name));
+    // Of one's own: each word other than the others.
+    Numerics narrow_out = all[0], wide_out = numerics_named("bf16"), flushed = wide_out, states = all[0], up = wide_out;
+    narrow_out.outputs = DType::bf16, wide_out.outputs = DType::f32, states.states = DType::f16;
+    flushed.denormals = Denormals::flushed, up.rounding = Rounding::up, up.saturate = true;
+    for (const Numerics &own : {narrow_out, wide_out, flushed, states, up}) all.push_back(own), all.back().name = "own";
+    for (const Numerics &numerics : all)
         for (auto make : {library::matmul, library::linear_gelu, library::gemv, library::softmax, library::residual_layernorm,
                           library::rmsnorm, library::attention, library::attention_causal, library::column_sum, library::cumulative_sum,
-                          library::segmented_sum, library::ring_append, library::feed_forward})
-            CHECK_NOTHROW(verify(make(numerics_named(numerics))));
+                          library::segmented_sum, library::ring_append, library::feed_forward, library::adamw}) {
+            INFO(text_of(numerics));
+            CHECK_NOTHROW(verify(make(numerics)));
+        }
 }
 
 TEST_CASE("names") {

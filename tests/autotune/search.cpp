@@ -116,8 +116,10 @@ TEST_CASE("a search that keeps bits proposes no other trees, and counts what it 
         for (const bool is_plain : {true, false}) {
             const SearchSpace space{a, target_named("avx2"), {}, 1, {}, {}};
             const KnobsByStage base = is_plain ? KnobsByStage() : realize(space, most_likely);
-            Search search(space, few(2), *model);
-            search.keep_bits_of(base);
+            SearchOptions options = few(2);
+            options.keep_bits = true;
+            Search search(space, options, *model);
+            search.keep_as(base);
             // As the search has it, with functions put in.
             const std::string bits = reduction_trees(expanded(a), base).hash;
             const std::vector<Candidate> batch = search.propose(6);
@@ -127,6 +129,30 @@ TEST_CASE("a search that keeps bits proposes no other trees, and counts what it 
             other_bits += search.other_bits();
         }
     CHECK(other_bits > 0);
+}
+
+TEST_CASE("on one thread, a search that keeps parallel loops proposes no schedule that many threads would not make faster") {
+    const auto model = roofline_model();
+    const Algorithm product = bind_extents(library::matmul({}), {{"M", 4}, {"N", 1024}, {"K", 256}});
+    const SearchSpace space{product, target_named("avx2"), {}, 1, {}, {}};
+    // Of all that is proposed, the most that runs outside of parallel loops, as a part of the whole.
+    const auto most_alone = [&](bool keep) {
+        SearchOptions options = few(3);
+        options.keep_parallel = keep;
+        Search search(space, options, *model);
+        Knobs strips;
+        strips.micro = {{"M", 4}, {"N", 16}}, strips.vector = {{"N", 8}};
+        strips.loops = {"micro.N", "micro.M", "K"}, strips.parallel = {"micro.N"};
+        search.keep_as({{"y", strips}});
+        double most = 0;
+        for (const Candidate &c : search.propose(16)) {
+            const Profile p = profile_of(c.program, all_extents(c.program, {}), space.target, 1);
+            most = std::max(most, p.alone / p.core_time);
+        }
+        return most;
+    };
+    CHECK(most_alone(true) < 0.05);
+    CHECK(most_alone(false) > 0.9);
 }
 
 TEST_CASE("exploration alone is random search") {

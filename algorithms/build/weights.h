@@ -1,0 +1,34 @@
+// Weights of products, kept as the numerics policy says (WeightFormat). An algorithm that declares its weights so serves every such policy:
+//
+//     Tile acc = multiply(x, weights(f, "w", {}, K, N));   // (M, N) of x (M, K), in the accumulate type
+#pragma once
+#include "algorithms/build/builder.h"
+
+namespace tessera {
+
+// The tensors, in the order in which they are declared, and in which a callee that declares the same takes them:
+//   storage         w[K, N]
+//   i8, f8e4m3fn    w[K, N] codes, w_scale[N] f32
+//   nvfp4           w[N, K / 2] u8, two codes of f4e2m1fn in a byte, the first in the low half; w_scale[N, K / 16] f8e4m3fn; w_tensor_scale[1] f32
+// each with `outer` dims in front.
+struct Weights {
+    std::vector<Tile> tensors;
+    Dim K, N;
+};
+
+// Rows of weights are a multiple of what this gives: codes of a group have one scale. 1 where there are no groups.
+int64_t multiple_of_rows(const Numerics &policy);
+Dim rows_of_weights(const std::string &name, const Numerics &policy);  // a symbolic dim of such a multiple
+
+// Declares the inputs. UserError weights.rows where K is not known to be a multiple of multiple_of_rows.
+Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N);
+
+// x w, x with K as its last dim; `w` has no outer dims. Folds in the accumulate type: codes are exact there, a scale multiplies the sum of
+// its column or group. Where there are codes, stages are "<prefix>weights", "<prefix>inner", and of groups "<prefix>scales".
+Tile multiply(const Tile &x, const Weights &w, const std::string &prefix = "");
+
+// Twice the number that a code of f4e2m1fn stands for, an i32 of 0 ..= 15: the integer 0, 1, 2, 3, 4, 6, 8, 12 or its negative. The
+// magnitudes are the hex digits of one word, from its lowest.
+Tile twice_e2m1(const Tile &code);
+
+}  // namespace tessera

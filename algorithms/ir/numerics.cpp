@@ -1,0 +1,127 @@
+#include "algorithms/ir/numerics.h"
+
+#include <algorithm>
+
+#include "support/text/error.h"
+#include "support/text/printable.h"
+
+namespace tessera {
+
+const char *name_of(Denormals denormals) {
+    switch (denormals) {
+    case Denormals::gradual: return "gradual";
+    case Denormals::any: return "any";
+    case Denormals::flushed: return "flushed";
+    }
+    throw InternalError("denormals of no kind");
+}
+
+const char *name_of(WeightFormat format) {
+    switch (format) {
+    case WeightFormat::storage: return "storage";
+    case WeightFormat::i8: return "i8";
+    case WeightFormat::f8e4m3fn: return "f8e4m3fn";
+    case WeightFormat::nvfp4: return "nvfp4";
+    }
+    throw InternalError("weights of no format");
+}
+
+static Numerics narrow(const std::string &name, DType storage) {
+    Numerics n;
+    n.name = name, n.storage = storage;
+    return n;
+}
+
+static const std::vector<Numerics> &all_numerics() {
+    static const std::vector<Numerics> all = [] {
+        Numerics f64 = narrow("f64", DType::f64), bf16 = narrow("bf16", DType::bf16);
+        f64.compute = f64.accumulate = DType::f64;
+        bf16.denormals = Denormals::any;  // for dot2, which flushes numbers below 2^-126
+        Numerics training = bf16, inference = bf16, nvfp4 = bf16;
+        training.name = "training", training.states = DType::f32;
+        inference.name = "inference", inference.weights = WeightFormat::f8e4m3fn;
+        nvfp4.name = "nvfp4", nvfp4.weights = WeightFormat::nvfp4;
+        return std::vector<Numerics>{{}, f64, bf16, narrow("f16", DType::f16), training, inference, nvfp4};
+    }();
+    return all;
+}
+
+std::vector<std::string> numerics_names() {
+    std::vector<std::string> names;
+    for (const Numerics &n : all_numerics()) names.push_back(n.name);
+    return names;
+}
+
+Numerics numerics_named(const std::string &name) {
+    for (const Numerics &n : all_numerics())
+        if (n.name == name) return n;
+    throw UserError("numerics.unknown", "there is no numerics policy '" + name + "'; the policies are " + join(numerics_names()) + "." +
+                                            did_you_mean(name, numerics_names()) +
+                                            " One of your own is a file (*.json), or registered in a generator of your own.");
+}
+
+// Whether each number of the one is one of the other.
+static bool holds(DType wide, DType stored) {
+    const DTypeTraits &w = traits_of(wide), &s = traits_of(stored);
+    return w.mantissa >= s.mantissa && w.exponent >= s.exponent;
+}
+
+void check(const Numerics &n) {
+    auto fail = [&](const std::string &why) { throw UserError("numerics.policy", "numerics policy '" + printable(n.name) + "': " + why); };
+    const auto is_in_words = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+    if (n.name.empty() || n.name.size() > 48 || !std::all_of(n.name.begin(), n.name.end(), is_in_words))
+        fail("expected a name of at most 48 lower-case letters, digits and '_', after which folders of schedules are called. Rename it.");
+    for (const auto &[what, type] : {std::pair("storage", n.storage), {"outputs", n.output_type()}, {"states", n.state_type()}})
+        if (!is_float(type) || !traits_of(type).is_signed)
+            fail(std::string("expected a float with a sign as ") + what + ", got " + name_of(type) + ".");
+    for (const auto &[what, type] : {std::pair("compute", n.compute), {"accumulate", n.accumulate}}) {
+        if (type != DType::f32 && type != DType::f64)
+            fail(std::string("expected f32 or f64 as ") + what + ", in which there are operations, got " + name_of(type) +
+                 ". Narrower types are for storage, outputs and states.");
+        for (DType stored : {n.storage, n.state_type()})
+            if (!holds(type, stored))
+                fail(std::string(what) + " in " + name_of(type) + " does not hold every number of " + name_of(stored) +
+                     ", in which values are kept, and nothing narrows by itself. Compute and accumulate in f64.");
+    }
+    if (n.accumulate != n.compute)
+        fail(std::string("it computes in ") + name_of(n.compute) + " and accumulates in " + name_of(n.accumulate) +
+             ", and nothing widens or narrows by itself. Do both in f64.");
+    if (n.rounding != Rounding::nearest_even || n.saturate)
+        for (DType kept : {n.output_type(), n.state_type()})
+            if (kept == DType::f32 && n.accumulate == DType::f64)
+                fail(std::string("expected rounding to nearest even without saturation where f64 becomes f32, the only cast there is; got ") +
+                     name_of(n.rounding) + (n.saturate ? ", saturated" : "") + ". Keep outputs and states in f64 or a narrower type than f32.");
+}
+
+Numerics inside(Numerics policy) {
+    policy.outputs.reset();
+    return policy;
+}
+
+std::string weaker_in(const Numerics &inner, const Numerics &outer) {
+    std::vector<std::string> all;
+    const auto narrower = [&](const char *what, DType of_inner, DType of_outer) {
+        if (size_of(of_inner) < size_of(of_outer))
+            all.push_back(std::string(what) + " in " + name_of(of_inner) + ", not " + name_of(of_outer));
+    };
+    narrower("computes", inner.compute, outer.compute);
+    narrower("accumulates", inner.accumulate, outer.accumulate);
+    if (outer.denormals == Denormals::gradual && inner.denormals != Denormals::gradual)
+        all.push_back(std::string("has denormals '") + name_of(inner.denormals) + "', not 'gradual'");
+    if (outer.denormals == Denormals::flushed && inner.denormals != Denormals::flushed)
+        all.push_back(std::string("has denormals '") + name_of(inner.denormals) + "', not 'flushed'");
+    return all.empty() ? "" : join(all);
+}
+
+std::string text_of(const Numerics &n) {
+    std::string text = std::string("storage ") + name_of(n.storage);
+    if (n.outputs) text += std::string(", outputs ") + name_of(*n.outputs);
+    if (n.states) text += std::string(", states ") + name_of(*n.states);
+    if (n.weights != WeightFormat::storage) text += std::string(", weights ") + name_of(n.weights);
+    text += std::string(", compute ") + name_of(n.compute) + ", accumulate " + name_of(n.accumulate) + ", " + name_of(n.rounding);
+    if (n.saturate) text += ", saturate";
+    if (n.denormals != Denormals::gradual) text += std::string(", denormals ") + name_of(n.denormals);
+    return text;
+}
+
+}  // namespace tessera

@@ -1,0 +1,62 @@
+// Numerics policies: in what types a kernel keeps, computes and adds up its numbers, and how it rounds them. A policy is a value that an
+// algorithm is declared with; what it asks for is in the algorithm as casts and functions, and what a schedule could weaken is checked.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/expr/expr.h"
+
+namespace tessera {
+
+// Subnormal numbers of tensors: kept; kept, though a schedule may use instructions that take them for zeros (InstructionFamily::dot2); or
+// taken for zeros of their sign, where operands are read from tensors and where results are written, after rounding. What is between
+// reading and writing keeps its subnormals.
+enum class Denormals : uint8_t { gradual, any, flushed };
+constexpr Denormals denormals_all[] = {Denormals::gradual, Denormals::any, Denormals::flushed};
+const char *name_of(Denormals denormals);  // "gradual", "any", "flushed"
+
+// How the weights of products are kept, where an algorithm declares them as such (weights.h): as other inputs; as codes of i8 or f8e4m3fn
+// with a scale in f32 for each column; or as NVFP4, codes of f4e2m1fn in groups of 16 with a scale in f8e4m3fn, and one scale for all.
+enum class WeightFormat : uint8_t { storage, i8, f8e4m3fn, nvfp4 };
+constexpr WeightFormat weight_formats[] = {WeightFormat::storage, WeightFormat::i8, WeightFormat::f8e4m3fn, WeightFormat::nvfp4};
+const char *name_of(WeightFormat format);  // "storage", "i8", "f8e4m3fn", "nvfp4"
+
+struct Numerics {
+    std::string name = "f32";
+    DType storage = DType::f32;     // of inputs, and of outputs and states where these are not given
+    DType compute = DType::f32;     // f32 or f64
+    DType accumulate = DType::f32;  // the narrowest that folds may add up in: f32 or f64
+    // Of casts to outputs and states.
+    Rounding rounding = Rounding::nearest_even;
+    bool saturate = false;
+    std::optional<DType> outputs = {}, states = {};
+    WeightFormat weights = WeightFormat::storage;
+    Denormals denormals = Denormals::gradual;
+
+    DType output_type() const { return outputs.value_or(storage); }
+    DType state_type() const { return states.value_or(storage); }
+    friend bool operator==(const Numerics &, const Numerics &) = default;
+};
+
+// f32, f64, bf16, f16: storage of that type. training: bf16, with states (master weights, moments) in f32. inference: bf16, with weights in
+// f8e4m3fn. nvfp4: bf16, with weights in NVFP4.
+// UserError numerics.unknown.
+Numerics numerics_named(const std::string &name);
+std::vector<std::string> numerics_names();
+
+// UserError numerics.policy: a name that folders and files cannot have; a type that is no float; computing or adding up in other types than
+// f32 and f64, in two of them, or in one that does not hold every stored value; rounding that a cast of f64 to f32 has not.
+void check(const Numerics &policy);
+
+// Of a callee whose results other callees take: they are kept as inputs are.
+Numerics inside(Numerics policy);
+
+// What of a policy `inner` is weaker than in `outer`, in words: "accumulates in f32, not f64". Empty where a kernel of the one may be called
+// by a kernel of the other.
+std::string weaker_in(const Numerics &inner, const Numerics &outer);
+
+// "storage bf16, compute f32, accumulate f32, nearest_even"; what is not given is left out.
+std::string text_of(const Numerics &policy);
+
+}  // namespace tessera
