@@ -395,7 +395,7 @@ private:
         for (size_t i = 0; i < frames.size(); i++) {
             const LoopNest::Frame &f = frames[i];
             const double n = f.count;
-            if (f.kind == LoopKind::parallel) parallel = true;
+            if (f.kind == LoopKind::parallel && n > 1) parallel = true;  // one iteration is one thread's
             if (f.kind == LoopKind::unrolled) unrolled *= n;
             if (f.kind == LoopKind::unrolled && !LoopNest::has(moved, i)) in_turn *= n;
             if (f.kind == LoopKind::vector) own *= std::max(1.0, n * known.element / target_.vector_bytes);

@@ -24,7 +24,7 @@ struct Profile {
     double guards = 0;                                                        // conditions tested
     double core_time = 0;  // in multiply-adds' issue slots: what the busiest unit or chain of results needs
     double chained = 0;    // of core_time, what waits for an earlier result
-    double alone = 0;      // of core_time, what runs outside of parallel loops: on one thread
+    double alone = 0;      // of core_time, what runs outside of parallel loops of two iterations or more: on one thread
     // Bytes that come from outside the first, second and third level, and those of arguments.
     std::array<double, 3> traffic{};
     double translations = 0;  // pages whose address has to be looked up beyond the first level

@@ -72,6 +72,13 @@ private:
         rounded_twice.stages["y"].instruction = "mul_add";
         add("matmul_bf16", library::matmul(bf16), mnk).stages["y.acc"] = tile;
         add("matmul_f16", library::matmul(f16), mnk);
+        // Weights as codes, subnormal numbers as zeros, other rounding.
+        auto mnk16 = shapes({"M", "N", "K"}, {{0, 3, 16}, {3, 0, 32}, {2, 3, 0}, {1, 1, 16}, {5, 2 * L + 1, 48}});
+        for (const char *policy : {"inference", "nvfp4"})
+            add(std::string("linear_") + policy, library::linear(numerics_named(policy)), mnk16);
+        Numerics own = bf16;
+        own.name = "own", own.denormals = Denormals::flushed, own.rounding = Rounding::up, own.weights = WeightFormat::i8;
+        add("linear_own_policy", library::linear(own), mnk).stages["inner"] = tile;
         Knobs packed = tile;
         packed.block = {{"N", 4 * L}}, packed.loops = {"block.N", "micro.N", "micro.M"};
         packed.pack["w"] = {"micro.N", {{"N", 2 * L, false}, {"K", 0, false}, {"N", 2 * L, true}}};

@@ -141,6 +141,28 @@ TEST_CASE("which sums a family computes") {
     CHECK(match(dot4, applied(-1)).empty());
 }
 
+TEST_CASE("a family that flushes is refused where the policy keeps subnormal numbers, the callee's own policy where it is called") {
+    const Target target = target_named("avx512+avx512_bf16");
+    const Instruction &dot2 = *find_instruction("dot2");
+    Numerics any = numerics_named("bf16"), strict = any;
+    strict.name = "strict", strict.denormals = Denormals::gradual;
+    const KnobsByStage stages = grouped("y", dot2, 3, 16);
+    CHECK_NOTHROW(lower(library::matmul_wide(any), stages, target));
+    check_words([&] { lower(library::matmul_wide(strict), stages, target); },
+                {"error[schedule.instruction]: y: the instruction family dot2 takes subnormal numbers for zeros, and the policy 'strict' has "
+                 "denormals 'gradual'",
+                 "Delete the knob (null)"});
+    const auto called = [&](const Numerics &inner) {
+        Builder f("caller", any);
+        const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+        return f.output("z", f.call("product", library::matmul_wide(inner), {f.input("x", {M, K}), f.input("w", {K, N})})[0]).build();
+    };
+    KnobsByStage of_call = {{"product.y", stages.at("y")}};
+    of_call["product.y"].pack.clear();
+    CHECK_NOTHROW(lower(called(any), of_call, target));
+    check_words([&] { lower(called(strict), of_call, target); }, {"product.y: ", "the policy 'strict'"});
+}
+
 // In vectors of so many lanes, which may be more or fewer than the target's. Portable C takes long to compile.
 static void check_grouped(const Target &target, int64_t lanes, bool portable = true) {
     INFO(target.name << " " << lanes << " lanes");
