@@ -343,7 +343,9 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
                         algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
     Write to{tensor->name, {}};
     for (const Tile &t : index) to.index.push_back(cast(DType::index, t.value()));
-    algorithm_.steps.emplace_back(Stage{scoped(name), value.dims(), Map(std::move(to), is_float(tensor->dtype) ? kept(tensor->dtype, value.value()) : cast(tensor->dtype, value.value()))});
+    algorithm_.steps.emplace_back(
+        Stage{scoped(name), value.dims(),
+              Map(std::move(to), is_float(tensor->dtype) ? kept(tensor->dtype, value.value()) : cast(tensor->dtype, value.value()))});
     algorithm_.updates_state = true;
 }
 

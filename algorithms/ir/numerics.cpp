@@ -89,8 +89,10 @@ void check(const Numerics &n) {
     if (n.rounding != Rounding::nearest_even || n.saturate)
         for (DType kept : {n.output_type(), n.state_type()})
             if (kept == DType::f32 && n.accumulate == DType::f64)
-                fail(std::string("expected rounding to nearest even without saturation where f64 becomes f32, the only cast there is; got ") +
-                     name_of(n.rounding) + (n.saturate ? ", saturated" : "") + ". Keep outputs and states in f64 or a narrower type than f32.");
+                fail(std::string(
+                         "expected rounding to nearest even without saturation where f64 becomes f32, the only cast there is; got ") +
+                     name_of(n.rounding) + (n.saturate ? ", saturated" : "") +
+                     ". Keep outputs and states in f64 or a narrower type than f32.");
 }
 
 Numerics inside(Numerics policy) {

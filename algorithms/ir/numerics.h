@@ -52,8 +52,8 @@ void check(const Numerics &policy);
 // Of a callee whose results other callees take: they are kept as inputs are.
 Numerics inside(Numerics policy);
 
-// What of a policy `inner` is weaker than in `outer`, in words: "accumulates in f32, not f64". Empty where a kernel of the one may be called
-// by a kernel of the other.
+// What of a policy `inner` is weaker than in `outer`, in words: "accumulates in f32, not f64". Empty where a kernel of the one may be
+// called by a kernel of the other.
 std::string weaker_in(const Numerics &inner, const Numerics &outer);
 
 // "storage bf16, compute f32, accumulate f32, nearest_even"; what is not given is left out.

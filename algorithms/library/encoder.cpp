@@ -44,7 +44,7 @@ Algorithm feed_forward_of(const Numerics &n, const Products &products) {
     Tile gamma = f.input("gamma", {D}), beta = f.input("beta", {D});
     Tile hidden = f.call("up", products.linear_gelu(inside(n)), joined({x}, {w_up}))[0];      // (M, F)
     Tile update = f.call("down", products.linear(inside(n)), joined({hidden}, {w_down}))[0];  // (M, D)
-    Tile y = f.call("norm", residual_layernorm(n), {update, x, gamma, beta})[0];      // (M, D)
+    Tile y = f.call("norm", residual_layernorm(n), {update, x, gamma, beta})[0];              // (M, D)
     return f.output("y", y).build();
 }
 

@@ -322,7 +322,8 @@ Numerics numerics_from_json(const JsonReader &r) {
     if (const auto given = r.find("outputs")) n.outputs = dtype(*given);
     if (const auto given = r.find("states")) n.states = dtype(*given);
     if (const auto given = r.find("weights"))
-        n.weights = named(*given, "format of weights", {WeightFormat::storage, WeightFormat::i8, WeightFormat::f8e4m3fn, WeightFormat::nvfp4});
+        n.weights =
+            named(*given, "format of weights", {WeightFormat::storage, WeightFormat::i8, WeightFormat::f8e4m3fn, WeightFormat::nvfp4});
     if (const auto given = r.find("compute")) n.compute = n.accumulate = dtype(*given);
     if (const auto given = r.find("accumulate")) n.accumulate = dtype(*given);
     if (const auto given = r.find("rounding"))

@@ -1,8 +1,8 @@
-// A numerics policy as a file, by tessera-numerics.schema.json: {"format": "tessera-numerics", "version": 1, "name": "mine",
-// "storage": "bf16", "outputs": "f32", "states": "f32", "weights": "nvfp4", "compute": "f32", "accumulate": "f32", "rounding": "nearest_even",
+// A numerics policy as a file, by tessera-numerics.schema.json: {"format": "tessera-numerics", "version": 1, "name": "mine", "storage":
+// "bf16", "outputs": "f32", "states": "f32", "weights": "nvfp4", "compute": "f32", "accumulate": "f32", "rounding": "nearest_even",
 // "saturate": false, "denormals": "gradual"}. All but name and storage may be left out: compute is then f32, or f64 for storage in f64,
-// accumulate is compute, outputs, states and weights are storage, and denormals are "any". A policy may be given by the path of one wherever it is
-// given by name.
+// accumulate is compute, outputs, states and weights are storage, and denormals are "any". A policy may be given by the path of one
+// wherever it is given by name.
 #pragma once
 #include <filesystem>
 

@@ -30,7 +30,7 @@ constexpr int64_t max_proof_steps = 5000;  // of a parent's program: some tenths
 constexpr size_t max_explored = 256;
 constexpr double many_threads = 8;
 constexpr double least_used = 0.9;  // of them, of those that the schedule to keep uses
-constexpr double min_seed = 2;  // how far below the best score a seed is worth a trial, in log2
+constexpr double min_seed = 2;      // how far below the best score a seed is worth a trial, in log2
 
 int differences(const Trace &a, const Trace &b) {
     int count = 0;
@@ -155,8 +155,7 @@ void Search::keep_as(const KnobsByStage &stages) {
         bits_ = reduction_trees(space_.algorithm, stages).hash;
         as_kept_ = decisions_from_schedule(stages, most_likely);
     }
-    if (options_.keep_parallel)
-        kept_ = profile_in(space_, workloads_[0], program_of(space_, stages));
+    if (options_.keep_parallel) kept_ = profile_in(space_, workloads_[0], program_of(space_, stages));
 }
 
 bool Search::gives_other_bits(const KnobsByStage &stages) const {

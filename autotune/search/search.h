@@ -47,7 +47,7 @@ struct SearchOptions {
     double exploration = 0.12;  // of all that is proposed: samples, whatever their score
     // Workloads at which candidates are judged beside the space's own, for a schedule that serves all of them.
     std::vector<Workload> further = {};
-    size_t keep = 0;         // of the best at each workload: what best_at gives
+    size_t keep = 0;  // of the best at each workload: what best_at gives
     // What every candidate has as the schedule has it that keep_as is told: the bits of its results, and for other numbers of threads than
     // the space's own what these share.
     bool keep_bits = false, keep_parallel = false;
@@ -66,8 +66,8 @@ public:
     Candidate made_of(const KnobsByStage &stages, const std::string &origin) const;
     // The same, or nothing.
     std::optional<Candidate> candidate_of(const KnobsByStage &stages, const std::string &origin) const;
-    // With keep_bits, folds are split as in this schedule from now on, and what has other reduction trees all the same (reduction_trees.h) is
-    // refused before it is lowered. UserError as made_of.
+    // With keep_bits, folds are split as in this schedule from now on, and what has other reduction trees all the same (reduction_trees.h)
+    // is refused before it is lowered. UserError as made_of.
     void keep_as(const KnobsByStage &stages);
     // Seeds the population: the nearest schedule that the space has is proposed in the next batch, and may become a parent.
     void seed(const KnobsByStage &stages);

@@ -46,8 +46,9 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
                    name_of(family->second) + " elements in " + name_of(family->accumulator) +
                    ", each cast once and unconditionally; this stage is no such sum.");
         if (const Numerics &policy = policy_of(declared, name); family->flushes && policy.denormals == Denormals::gradual)
-            refuse("the instruction family " + family->name + " takes subnormal numbers for zeros, and the policy '" + policy.name +
-                   "' has denormals 'gradual'. Delete the knob (null), or declare the algorithm with a policy that has 'any' or 'flushed'.");
+            refuse(
+                "the instruction family " + family->name + " takes subnormal numbers for zeros, and the policy '" + policy.name +
+                "' has denormals 'gradual'. Delete the knob (null), or declare the algorithm with a policy that has 'any' or 'flushed'.");
     }
 }
 

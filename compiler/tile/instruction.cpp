@@ -33,7 +33,8 @@ static Instruction made(InstructionFamily family) {
     case InstructionFamily::fma:
     case InstructionFamily::mul_add: return {family, name, 1, DType::f32, DType::f32, DType::f32, Expr(), {}, false};
     case InstructionFamily::dot2: return {family, name, 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}, true};
-    case InstructionFamily::dot4: return {family, name, 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}, false};
+    case InstructionFamily::dot4:
+        return {family, name, 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}, false};
     }
     throw InternalError("an instruction family without a meaning");
 }

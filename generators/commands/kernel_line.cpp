@@ -7,7 +7,9 @@ namespace tessera {
 
 void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
     line.option("algorithm", options.algorithm, "Its name, as 'list' shows it, or a file (*.json) such as show --json writes").required();
-    line.option("--numerics", options.numerics, "How numbers are kept, computed and added up: a policy that 'list' shows, or a file (*.json); an algorithm's file says its own")
+    line.option(
+            "--numerics", options.numerics,
+            "How numbers are kept, computed and added up: a policy that 'list' shows, or a file (*.json); an algorithm's file says its own")
         .shows_default("f32");
     line.option("--option", options.options, "What the algorithm is declared with, such as stride=2 padding=3, as 'list' shows it")
         .takes("NAME=INTEGER")

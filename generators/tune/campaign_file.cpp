@@ -99,10 +99,11 @@ std::vector<CampaignEntry> tasks_of(const Library &library, const std::function<
         }
     }
     if (all.empty())
-        throw UserError("tune.all",
-                        "--all: expected artifacts of this generator's algorithms that say what they were tuned for in the schedule folders, "
-                        "found none. Name the folder "
-                        "with --schedule-dir, or the kernels in a file with --campaign.");
+        throw UserError(
+            "tune.all",
+            "--all: expected artifacts of this generator's algorithms that say what they were tuned for in the schedule folders, "
+            "found none. Name the folder "
+            "with --schedule-dir, or the kernels in a file with --campaign.");
     std::vector<CampaignEntry> tasks;
     for (auto &[key, entry] : all) tasks.push_back(entry);
     return tasks;

@@ -50,7 +50,8 @@ TEST_CASE("a policy is read from a file, and what is left out is as the file's f
                                           {"rounding", "up"},
                                           {"saturate", true},
                                           {"denormals", "flushed"}}));
-    CHECK(text_of(all) == "storage bf16, outputs f16, states f16, weights nvfp4, compute f64, accumulate f64, up, saturate, denormals flushed");
+    CHECK(text_of(all) ==
+          "storage bf16, outputs f16, states f16, weights nvfp4, compute f64, accumulate f64, up, saturate, denormals flushed");
     // As in the document of an algorithm.
     const Algorithm a = library::matmul(plain);
     CHECK(algorithm_from_json(to_json(a)).numerics == plain);
@@ -83,8 +84,7 @@ TEST_CASE("a policy that cannot be kept is refused, with its place") {
 TEST_CASE("the schema has the fields and words that are read") {
     const json schema = json::parse(read_file(TESSERA_SOURCE_DIR "/schedules/tessera-numerics.schema.json"));
     const json &fields = schema["properties"];
-    for (const auto &[name, values] :
-         {std::pair("rounding", json::array()), {"denormals", json::array()}, {"weights", json::array()}})
+    for (const auto &[name, values] : {std::pair("rounding", json::array()), {"denormals", json::array()}, {"weights", json::array()}})
         for (const std::string word : fields[name]["enum"]) CHECK_NOTHROW(read(with(mine, {{name, word}})));
     CHECK(fields["rounding"]["enum"].size() == std::size(roundings));
     CHECK(fields["denormals"]["enum"].size() == std::size(denormals_all));

@@ -6,12 +6,14 @@
 #include <cmath>
 #include <random>
 
+#include "algorithms/build/builder.h"
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
 #include "tests/compiler/harness.h"
+#include "tests/support/words.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -148,10 +150,11 @@ TEST_CASE("a family that flushes is refused where the policy keeps subnormal num
     strict.name = "strict", strict.denormals = Denormals::gradual;
     const KnobsByStage stages = grouped("y", dot2, 3, 16);
     CHECK_NOTHROW(lower(library::matmul_wide(any), stages, target));
-    check_words([&] { lower(library::matmul_wide(strict), stages, target); },
-                {"error[schedule.instruction]: y: the instruction family dot2 takes subnormal numbers for zeros, and the policy 'strict' has "
-                 "denormals 'gradual'",
-                 "Delete the knob (null)"});
+    check_words(
+        [&] { lower(library::matmul_wide(strict), stages, target); },
+        {"error[schedule.instruction]: y: the instruction family dot2 takes subnormal numbers for zeros, and the policy 'strict' has "
+         "denormals 'gradual'",
+         "Delete the knob (null)"});
     const auto called = [&](const Numerics &inner) {
         Builder f("caller", any);
         const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");

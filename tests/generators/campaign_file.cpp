@@ -80,8 +80,9 @@ TEST_CASE("the published schema has the fields that are read") {
 TEST_CASE("all that artifacts were tuned for are tasks, once each") {
     Library library;
     const auto all = [](const std::string &) { return true; };
-    check_words([&] { tasks_of(library, all); },
-                {"error[tune.all]: --all: expected artifacts of this generator's algorithms that say what they were tuned for", "--campaign"});
+    check_words(
+        [&] { tasks_of(library, all); },
+        {"error[tune.all]: --all: expected artifacts of this generator's algorithms that say what they were tuned for", "--campaign"});
     Provenance p;
     p.task = {"matmul", "f32", {}, {{"M", 8}}, {}, "avx2", 1};
     p.resolved = "sha256:0";
