@@ -30,7 +30,7 @@ install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" FILES_MATCHI
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
 get_target_property(runtime_sources tessera_runtime SOURCES)
 list(TRANSFORM runtime_sources PREPEND "${PROJECT_SOURCE_DIR}/runtime/")
-install(FILES ${runtime_sources} runtime/arguments.h runtime/binding.h runtime/gpu.h runtime/kernel.h runtime/packed.h runtime/plan.h
+install(FILES ${runtime_sources} runtime/arguments.h runtime/binding.h runtime/extent_words.h runtime/gpu.h runtime/kernel.h runtime/packed.h runtime/plan.h
   runtime/tessera.h
   DESTINATION "${runtime_dir}")
 install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")

@@ -1,3 +1,4 @@
+#include "runtime/extent_words.h"
 #include "runtime/kernel.h"
 
 #define TEXT(number) TEXT_AS_IT_IS(number)
@@ -26,12 +27,12 @@ static const Kind kinds[] = {
     {TESS_SELF_OVERLAP, "self-overlap", "strides are too small: elements of an output would share memory", NULL},
     {TESS_TOO_LARGE, "too-large", "more than " TEXT(TESS_MAX_ELEMENTS) " elements, or as many from the lowest to the highest address",
      NULL},
-    {TESS_EXTENT_NEGATIVE, "extent-negative", "extent must not be negative", "extent must be at least "},
-    {TESS_EXTENT_FIXED, "extent-fixed", "an extent must be the one that the kernel fixes", "extent must be "},
+    {TESS_EXTENT_NEGATIVE, "extent-negative", "extent must not be negative", TESS_WORDS_EXTENT_MIN},
+    {TESS_EXTENT_FIXED, "extent-fixed", "an extent must be the one that the kernel fixes", TESS_WORDS_EXTENT_FIXED},
     {TESS_EXTENT_MISMATCH, "extent-mismatch", NULL, NULL},
-    {TESS_EXTENT_MULTIPLE, "extent-multiple", "an extent must be a multiple of the declared factor", "extent must be a multiple of "},
-    {TESS_EXTENT_MIN, "extent-min", "an extent is below the declared minimum", "extent must be at least "},
-    {TESS_EXTENT_MAX, "extent-max", "an extent is above the declared maximum", "extent must be at most "},
+    {TESS_EXTENT_MULTIPLE, "extent-multiple", "an extent must be a multiple of the declared factor", TESS_WORDS_EXTENT_MULTIPLE},
+    {TESS_EXTENT_MIN, "extent-min", "an extent is below the declared minimum", TESS_WORDS_EXTENT_MIN},
+    {TESS_EXTENT_MAX, "extent-max", "an extent is above the declared maximum", TESS_WORDS_EXTENT_MAX},
     {TESS_STRIDE_LAST, "stride-last", "the last stride must be 1", "stride must be "},
     {TESS_STRIDE_NEGATIVE, "stride-negative", "stride must not be negative in the last dimension", NULL},
     {TESS_WORKSPACE_MISSING, "workspace-missing", "the kernel needs a workspace, and the context has none", NULL},
@@ -244,7 +245,7 @@ static int put_special(Text *text, int32_t kind, int32_t argument, const TessFau
         put_device(text, fault);
         return 1;
     case TESS_EXTENT_MISMATCH:
-        put(text, fault != NULL ? "extent must equal that of " : "an extent must equal that of ");
+        put(text, fault != NULL ? TESS_WORDS_EXTENT_EQUAL : "an extent must equal that of ");
         put_other(text, names, fault, "the same dim elsewhere");
         if (fault != NULL && fault->expected != TESS_NO_NUMBER) {
             put(text, ", ");

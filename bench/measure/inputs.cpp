@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/rewrite/given_extents.h"
+#include "runtime/extent_words.h"
 #include "schedules/knobs/condition.h"
 #include "support/text/error.h"
 
@@ -35,9 +36,7 @@ Extents all_extents(const TileProgram &program, const Extents &extents) {
 static void check_equal_to_derived(const Algorithm &algorithm, const Extents &extents) {
     for (const Dim &d : algorithm.dims) {
         if (d.equals.empty() || !extents.count(d.equals) || extents.at(d.equals) == extents.at(d.name)) continue;
-        throw UserError("shape.constraint", algorithm.name + ": dim " + d.name + " = " + std::to_string(extents.at(d.name)) +
-                                                " must be equal to " + d.equals + ", which is " + std::to_string(extents.at(d.equals)) +
-                                                ".");
+        refuse_extent(algorithm, d, TESS_WORDS_EXTENT_EQUAL + d.equals + ", " + std::to_string(extents.at(d.equals)), extents.at(d.name));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <numeric>
 
+#include "runtime/extent_words.h"
 #include "schedules/knobs/schedule.h"
 #include "support/text/error.h"
 
@@ -32,23 +33,34 @@ void check_known(const Algorithm &a, const std::string &name, int64_t value, con
         throw UserError("shape.unknown-dim", a.name + ": dim " + name + " is derived, as " + to_string(dim->size) + there_are +
                                                  " Give extents to those that it is derived of.");
     if (dim->kind == DimKind::fixed && dim->value != value)
-        throw UserError("shape.constraint", a.name + ": dim " + name + " is fixed at " + std::to_string(dim->value) +
-                                                ", by its declaration and options or by --shape, got " + std::to_string(value) + there_are +
-                                                " Leave it out.");
+        refuse_extent(a, *dim, TESS_WORDS_EXTENT_FIXED + std::to_string(dim->value), value,
+                      "It is fixed, by its declaration and options or by --shape" + there_are + " Leave it out.");
 }
 
 // `named` is the dim that the extent was given for.
 void check_constraints(const Algorithm &a, const Dim &d, int64_t value, const std::string &named) {
-    auto refuse = [&](const std::string &rule) {
-        const std::string equal = named.empty() || named == d.name ? "" : " (equal to " + named + ")";
-        throw UserError("shape.constraint", a.name + ": dim " + d.name + " = " + std::to_string(value) + equal + " must be " + rule + ".");
+    const auto refuse = [&](const char *words, int64_t expected) {
+        refuse_extent(a, d, words + std::to_string(expected), value,
+                      named.empty() || named == d.name ? "" : "It is equal to " + named + ", which was given.");
     };
-    if (value < d.min) refuse("at least " + std::to_string(d.min));
-    if (const int64_t most = std::min(d.max, max_extent); value > most) refuse("at most " + std::to_string(most));
-    if (value % d.multiple_of) refuse("a multiple of " + std::to_string(d.multiple_of));
+    if (value < d.min) refuse(TESS_WORDS_EXTENT_MIN, d.min);
+    if (const int64_t most = std::min(d.max, max_extent); value > most) refuse(TESS_WORDS_EXTENT_MAX, most);
+    if (value % d.multiple_of) refuse(TESS_WORDS_EXTENT_MULTIPLE, d.multiple_of);
 }
 
 }  // namespace
+
+void refuse_extent(const Algorithm &a, const Dim &d, const std::string &rule, int64_t got, const std::string &more) {
+    std::string place;
+    for (const Tensor &t : a.tensors) {
+        const auto at = std::find(t.dims.begin(), t.dims.end(), d.name);
+        if (t.role == Role::constant || at == t.dims.end()) continue;
+        place = ", dimension " + std::to_string(at - t.dims.begin()) + " of '" + t.name + "'";
+        break;
+    }
+    throw UserError("shape.constraint", a.name + ": dim " + d.name + place + ": " + rule + ", not " + std::to_string(got) + "." +
+                                            (more.empty() ? "" : " " + more));
+}
 
 Extents given_extents(const Algorithm &a, const Extents &given) {
     struct Known {
@@ -68,8 +80,7 @@ Extents given_extents(const Algorithm &a, const Extents &given) {
         check_constraints(a, d, own->second, "");
         const auto [other, fresh] = known.try_emplace(root_of(a, d).name, Known{d.name, own->second});
         if (!fresh && other->second.value != own->second)
-            throw UserError("shape.constraint", a.name + ": dim " + d.name + " = " + std::to_string(own->second) + " must be equal to " +
-                                                    other->second.named + ", which is " + std::to_string(other->second.value) + ".");
+            refuse_extent(a, d, TESS_WORDS_EXTENT_EQUAL + other->second.named + ", " + std::to_string(other->second.value), own->second);
     }
     Extents all;
     for (const Dim &d : a.dims) {

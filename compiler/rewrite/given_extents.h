@@ -9,6 +9,11 @@ namespace tessera {
 // is fixed may be given as it is. UserError shape.unknown-dim, shape.constraint.
 Extents given_extents(const Algorithm &algorithm, const Extents &given);
 
+// UserError shape.constraint in the words that a kernel has for it (extent_words.h): "matmul: dim K, dimension 1 of 'x': extent must be a
+// multiple of 16, not 17. <more>". `rule` is up to the number that was expected.
+[[noreturn]] void refuse_extent(const Algorithm &algorithm, const Dim &dim, const std::string &rule, int64_t got,
+                                const std::string &more = "");
+
 // The extent that the constraints of the symbolic dim, and of all dims that are equal to it, allow: the next from `wished` on; the most
 // where that is less.
 int64_t allowed_extent(const Algorithm &algorithm, const Dim &dim, int64_t wished);

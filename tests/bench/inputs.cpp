@@ -37,7 +37,7 @@ TEST_CASE("extents' errors") {
         [] {
             all_extents(library::ring_append({}), {{"B", 1}, {"W", 0}, {"T", 2}, {"D", 2}});
         },
-        {"error[shape.constraint]: ring_append: dim W = 0 must be at least 1."});
+        {"error[shape.constraint]: ring_append: dim W, dimension 1 of 'cache': extent must be at least 1, not 0."});
 }
 
 TEST_CASE("awkward shapes have empty dims and ones, obey constraints and stay small") {

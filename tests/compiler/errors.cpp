@@ -62,20 +62,25 @@ TEST_CASE("extents that do not fit") {
         [] {
             bind_extents(bind_extents(library::matmul({}), {{"N", 16}}), {{"N", 7}});
         },
-        {"error[shape.constraint]: matmul: dim N is fixed at 16, by its declaration and options or by --shape, got 7; the symbolic dims "
-         "are M, K. Leave it out."});
+        {"error[shape.constraint]: matmul: dim N, dimension 1 of 'w': extent must be 16, not 7. It is fixed, by its declaration and "
+         "options "
+         "or by --shape; the symbolic dims are M, K. Leave it out."});
     a.dims[0].min = 4, a.dims[0].max = 64, a.dims[0].multiple_of = 4;
-    check_words([&] { bind_extents(a, {{"M", 2}}); }, {"error[shape.constraint]: matmul: dim M = 2 must be at least 4."});
+    check_words(
+        [&] {
+            bind_extents(a, {{"M", 2}});
+        },
+        {"error[shape.constraint]: matmul: dim M, dimension 0 of 'x': extent must be at least 4, not 2."});
     check_words(
         [&] {
             bind_extents(library::matmul({}), {{"M", 1 << 16}, {"K", 1 << 15}});
         },
         {"error[shape.too-large]: matmul: 'x' of M=65536, K=32768 is too large: expected a tensor of at most 2147418111 elements. Fix "
          "smaller extents, or leave dims open."});
-    check_words([&] { bind_extents(a, {{"M", 68}}); }, {"dim M = 68 must be at most 64."});
-    check_words([&] { bind_extents(a, {{"M", 10}}); }, {"dim M = 10 must be a multiple of 4."});
+    check_words([&] { bind_extents(a, {{"M", 68}}); }, {"dim M, dimension 0 of 'x': extent must be at most 64, not 68."});
+    check_words([&] { bind_extents(a, {{"M", 10}}); }, {"dim M, dimension 0 of 'x': extent must be a multiple of 4, not 10."});
     a.dims[1].equals = "M";
-    check_words([&] { bind_extents(a, {{"M", 8}, {"N", 12}}); }, {"dim N = 12 must be equal to M, which is 8."});
+    check_words([&] { bind_extents(a, {{"M", 8}, {"N", 12}}); }, {"dim N, dimension 1 of 'w': extent must equal that of M, 8, not 12."});
 }
 
 TEST_CASE("knobs that a CPU does not have") {

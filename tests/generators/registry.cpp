@@ -35,6 +35,36 @@ TEST_CASE("a registry's schedules come before files and have their names once") 
     check_words([&] { registry.library({}); }, {"error[schedule.duplicate]", "'matmul/mine'"});
 }
 
+TEST_CASE("a numerics policy of one's own is registered, or a file that is named in place of a policy") {
+    Registry registry = sample_registry();
+    Numerics strict = numerics_named("bf16");
+    strict.name = "strict", strict.denormals = Denormals::gradual;
+    registry.add_numerics(strict);
+    registry.check();
+    CHECK(registry.numerics("strict") == strict);
+    CHECK(registry.numerics("f64").compute == DType::f64);
+    check_words([&] { registry.numerics("strikt"); },
+                {"error[numerics.unknown]", "This generator's own are strict. Did you mean 'strict'?"});
+    const Outcome listed = generator({"list"}, registry);
+    CHECK_THAT(listed.out, Catch::Contains("strict") && Catch::Contains("storage bf16, compute f32, accumulate f32, nearest_even\n"));
+
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "mine.json").string();
+    std::ofstream(file) << R"({"format": "tessera-numerics", "version": 1, "name": "mine", "storage": "bf16", "outputs": "f32"})";
+    const Outcome made =
+        generator({"generate", "matmul", "--target", "avx2", "--numerics", file, "--out", folder.path().string()}, registry);
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    const auto manifest = nlohmann::json::parse(read_file(folder.path() / "matmul.manifest.json"));
+    CHECK(manifest["numerics"] == "mine");
+    check_refused({"generate", "matmul", "--target", "avx2", "--numerics", (folder.path() / "none.json").string(), "--out", "x"},
+                  {"error[numerics.file]", "none.json'"});
+
+    check_words([&] { Registry(registry).add_numerics(strict).check(); }, {"error[generator.duplicate]: numerics policy 'strict'"});
+    strict.storage = DType::i8;
+    check_words([&] { Registry().add_numerics(strict).check(); }, {"error[numerics.policy]"});
+}
+
 TEST_CASE("options reach the algorithm, complete and in range") {
     Registry registry;
     registry.add("conv2d_nhwc", "a convolution", window_options(), library::conv2d_nhwc);

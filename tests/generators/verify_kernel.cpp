@@ -195,11 +195,13 @@ TEST_CASE("extents are refused alike by all commands that take them") {
         return f.output("y", x * w.at({{"N2", variable("N")}}, {"N"})).build();  // (N, J)
     });
     const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
-        {{"N=8", "N2=4", "J=1"}, "error[shape.constraint]: scaled: dim N2 = 4 must be equal to N, which is 8."},
-        {{"N=1", "J=1"}, "error[shape.constraint]: scaled: dim N = 1 must be at least 2."},
-        {{"N=10", "J=1"}, "error[shape.constraint]: scaled: dim N2 = 10 (equal to N) must be a multiple of 4."},
-        {{"N2=10", "J=1"}, "error[shape.constraint]: scaled: dim N2 = 10 must be a multiple of 4."},
-        {{"N2=8", "J=10"}, "error[shape.constraint]: scaled: dim J = 10 must be at most 9."},
+        {{"N=8", "N2=4", "J=1"}, "error[shape.constraint]: scaled: dim N2, dimension 0 of 'w': extent must equal that of N, 8, not 4."},
+        {{"N=1", "J=1"}, "error[shape.constraint]: scaled: dim N, dimension 0 of 'x': extent must be at least 2, not 1."},
+        {{"N=10", "J=1"},
+         "error[shape.constraint]: scaled: dim N2, dimension 0 of 'w': extent must be a multiple of 4, not 10. It is equal to N, which was "
+         "given."},
+        {{"N2=10", "J=1"}, "error[shape.constraint]: scaled: dim N2, dimension 0 of 'w': extent must be a multiple of 4, not 10."},
+        {{"N2=8", "J=10"}, "error[shape.constraint]: scaled: dim J, dimension 1 of 'x': extent must be at most 9, not 10."},
         {{"N=8", "j=512"},
          "error[shape.unknown-dim]: scaled: there is no dim 'j' to give an extent; the symbolic dims are N, N2, J. Did you "
          "mean 'J'?"},
