@@ -1,7 +1,7 @@
 # tessera_add_kernel(<name>
 #   [GENERATOR <target or path>]     the program that knows the algorithm; default: Tessera::generator
 #   [ALGORITHM <name>]               default: <name>; or a file of JSON (*.json), relative to the current source folder
-#   [NUMERICS <policy>]              for example f32
+#   [NUMERICS <policy>]              for example f32; or a file of JSON (*.json), relative to the current source folder
 #   [OPTIONS <name>=<integer>...]    what the algorithm is declared with, for example stride=2; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <schedule>]            for all targets: a file that ends in .json, relative to the current source folder; the name of one
@@ -284,6 +284,10 @@ function(tessera_add_kernel name)
   endif()
   set(options --name ${name})
   if(arg_NUMERICS)
+    if(arg_NUMERICS MATCHES "\\.json$")
+      _tessera_file(arg_NUMERICS "${subject}" NUMERICS "${arg_NUMERICS}")
+      list(APPEND inputs "${arg_NUMERICS}")
+    endif()
     list(APPEND options --numerics "${arg_NUMERICS}")
   endif()
   _tessera_pairs(pairs "${subject}" OPTIONS option "-?[0-9]+" "<name>=<integer>, for example stride=2" ${arg_OPTIONS})
@@ -338,6 +342,9 @@ function(_tessera_kernel result_json result_function kernel)
   _tessera_json_text(text "${algorithm}")
   set(json "{\"name\": \"${function}\", \"algorithm\": ${text}")
   if(arg_NUMERICS)
+    if(arg_NUMERICS MATCHES "\\.json$")
+      _tessera_file(arg_NUMERICS "${subject}" NUMERICS "${arg_NUMERICS}")
+    endif()
     _tessera_json_text(text "${arg_NUMERICS}")
     string(APPEND json ", \"numerics\": ${text}")
   endif()

@@ -29,15 +29,17 @@ const Tile &Tile::defined() const {
     return *this;
 }
 
-// The load of which stored() made a tile.
-static Expr load_in(Expr value) {
-    if (value.kind() == ExprKind::function && value->function->name.starts_with("flush_subnormals_")) value = value->args[0];
+// The load of which stored() made a tile: its value, without what the policy adds.
+static Expr load_in(const Tile &tile) {
+    Expr value = tile.value();
+    const bool flushes = tile.builder().numerics().denormals == Denormals::flushed;
+    if (flushes && value.kind() == ExprKind::function && value->function->name.starts_with("flush_subnormals_")) value = value->args[0];
     return value.kind() == ExprKind::cast ? value->args[0] : value;
 }
 
 // Whether a tile is a tensor or stage as it is: its load is at the indices of its dims, in their order, and those are all of its dims.
 static bool is_whole(const Tile &tile) {
-    const Expr v = load_in(tile.value());
+    const Expr v = load_in(tile);
     if (v.kind() != ExprKind::load || v->guarded || v->args.size() != tile.dims().size()) return false;
     for (size_t i = 0; i < v->args.size(); i++)
         if (v->args[i].kind() != ExprKind::variable || v->args[i]->name != tile.dims()[i]) return false;
@@ -110,9 +112,11 @@ Tile Builder::stored(const Tensor &t) const {
     std::vector<Expr> index;
     for (const std::string &d : t.dims) index.push_back(variable(d));
     Expr value = load(t.name, t.dtype, index);
-    if (!is_arithmetic(t.dtype)) value = cast(is_float(t.dtype) ? algorithm_.numerics.compute : DType::i32, value);
-    const bool is_operand = t.role != Role::constant && algorithm_.find_tensor(t.name);  // no result of a stage
-    if (is_operand && flushes(t.dtype)) value = flush_subnormals(value, t.dtype);
+    const bool is_operand = algorithm_.find_tensor(t.name);  // no result of a stage
+    const DType compute = algorithm_.numerics.compute;
+    if (!is_arithmetic(t.dtype)) value = cast(is_float(t.dtype) ? compute : DType::i32, value);
+    else if (is_operand && t.dtype == algorithm_.numerics.storage && compute == DType::f64) value = cast(compute, value);
+    if (is_operand && t.role != Role::constant && flushes(t.dtype)) value = flush_subnormals(value, t.dtype);
     return Tile(const_cast<Builder *>(this), value, t.dims);
 }
 
@@ -189,8 +193,7 @@ Tile Builder::rename_stage(const std::string &from, const std::string &to) {
 
 // A load, at whatever indices: nothing that would be computed again.
 static bool is_load(const Tile &tile) {
-    Expr v = tile.value();
-    v = load_in(v);
+    const Expr v = load_in(tile);
     return v.kind() == ExprKind::load;
 }
 
@@ -336,7 +339,7 @@ Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector
 }
 
 void Builder::update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value) {
-    const Expr target = load_in(state.value());
+    const Expr target = load_in(state);
     const Tensor *tensor = target.kind() == ExprKind::load ? algorithm_.find_tensor(target->name) : nullptr;
     if (!tensor || tensor->role != Role::state)
         throw UserError("algorithm.update",
@@ -350,7 +353,7 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
 }
 
 Builder &Builder::output_in_place(const Tile &donated, const Tile &value) {
-    const Expr whole = load_in(donated.value());
+    const Expr whole = load_in(donated);
     auto tensor = std::find_if(algorithm_.tensors.begin(), algorithm_.tensors.end(), [&](const Tensor &t) {
         return t.role == Role::input && whole.kind() == ExprKind::load && t.name == whole->name && t.dims == donated.dims();
     });
@@ -380,8 +383,7 @@ Builder &Builder::output_in_place(const Tile &donated, const Tile &value) {
 
 // What a callee's tensor is where it is bound to the tile; the index of `round` is left as it is. Nothing where it is no view.
 static std::optional<View> view_of(const Tile &tile, const std::vector<std::string> &dims) {
-    Expr v = tile.value();
-    v = load_in(v);
+    const Expr v = load_in(tile);
     if (v.kind() != ExprKind::load || v->guarded) return std::nullopt;
     std::map<std::string, Expr> axes;
     for (size_t i = 0; i < dims.size(); i++) axes[dims[i]] = axis(i);

@@ -11,7 +11,7 @@ namespace tessera {
 
 // Subnormal numbers of tensors: kept; kept, though a schedule may use instructions that take them for zeros (InstructionFamily::dot2); or
 // taken for zeros of their sign, where operands are read from tensors and where results are written, after rounding. What is between
-// reading and writing keeps its subnormals.
+// reading and writing keeps its subnormals, but in such instructions.
 enum class Denormals : uint8_t { gradual, any, flushed };
 constexpr Denormals denormals_all[] = {Denormals::gradual, Denormals::any, Denormals::flushed};
 const char *name_of(Denormals denormals);  // "gradual", "any", "flushed"
@@ -27,7 +27,7 @@ struct Numerics {
     DType storage = DType::f32;     // of inputs, and of outputs and states where these are not given
     DType compute = DType::f32;     // f32 or f64
     DType accumulate = DType::f32;  // the narrowest that folds may add up in: f32 or f64
-    // Of casts to outputs and states.
+    // Of casts to outputs and states that are integers, or floats that are only stored: f32 and f64 have no other than to nearest.
     Rounding rounding = Rounding::nearest_even;
     bool saturate = false;
     std::optional<DType> outputs = {}, states = {};

@@ -14,6 +14,11 @@ struct Products {
     Algorithm linear(const Numerics &n) const { return qint8 ? linear_qint8(n) : library::linear(n); }
     Algorithm linear_gelu(const Numerics &n) const { return qint8 ? linear_gelu_qint8(n) : library::linear_gelu(n); }
 
+    // With codes of their own, there are no others.
+    Numerics policy(Numerics n) const {
+        if (qint8) n.weights = WeightFormat::storage;
+        return n;
+    }
     // What such a product takes behind x, each with `outer` dims in front.
     std::vector<Tile> inputs(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N) const {
         std::vector<Dim> columns = outer;
@@ -36,7 +41,8 @@ std::vector<Tile> joined(std::vector<Tile> tiles, std::initializer_list<std::vec
     return tiles;
 }
 
-Algorithm feed_forward_of(const Numerics &n, const Products &products) {
+Algorithm feed_forward_of(const Numerics &given, const Products &products) {
+    const Numerics n = products.policy(given);
     Builder f(products.qint8 ? "feed_forward_qint8" : "feed_forward", n);
     Dim M = f.dim("M"), D = f.dim(rows_of_weights("D", n)), F = f.dim(rows_of_weights("F", n));
     Tile x = f.input("x", {M, D});
@@ -96,7 +102,8 @@ private:
     }
 };
 
-Algorithm encoder_layer_of(const Numerics &n, const Options &o, const Products &products) {
+Algorithm encoder_layer_of(const Numerics &given, const Options &o, const Products &products) {
+    const Numerics n = products.policy(given);
     Builder f(products.qint8 ? "encoder_layer_qint8" : "encoder_layer", n);
     const int64_t heads = o.at("heads");
     const EncoderDims d(f, heads);
@@ -127,7 +134,8 @@ Algorithm encoder_layer_of(const Numerics &n, const Options &o, const Products &
     return f.output("y", f.call("ffn", feed_forward_of(n, products), joined({hidden}, {w.up, w.down, w.norm_out}))[0]).build();
 }
 
-Algorithm encoder_of(const Numerics &n, const Options &o, const Products &products) {
+Algorithm encoder_of(const Numerics &given, const Options &o, const Products &products) {
+    const Numerics n = products.policy(given);
     Builder f(products.qint8 ? "encoder_qint8" : "encoder", n);
     const EncoderDims d(f, o.at("heads"));
     const Dim L = f.dim("L");

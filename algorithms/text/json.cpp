@@ -191,7 +191,8 @@ static std::vector<Expr> exprs(const std::optional<JsonReader> &reader) {
 }
 
 static DType dtype(const JsonReader &reader) {
-    return reader.located([&] { return dtype_named(reader.quotable()); });
+    const std::string name = reader.quotable();
+    return reader.located([&] { return dtype_named(name); });
 }
 
 template <typename E>

@@ -87,6 +87,14 @@ Algorithm with_mul_add(Algorithm a, const KnobsByStage &stages) {
     return a;
 }
 
+// What a family that flushes does to its operands by itself.
+static Expr without_flush(const Expr &e) {
+    static const Expr pattern = flushed(input(0, DType::f32)), named = flush_subnormals(input(0, DType::f32), DType::bf16);
+    for (const Expr &form : {pattern, named})
+        if (Matcher m; m.match(form, e)) return m.inputs.at(0);
+    return e;
+}
+
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce) {
     const Monoid &m = reduce.monoid;
     if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.parts[0].identity.type != family.accumulator) return {};
@@ -101,7 +109,8 @@ std::optional<std::vector<Expr>> operands_for(const Instruction &family, const R
     }
     if (!is_sum_of_products(m) || reduce.inputs.size() != 2) return {};
     std::vector<Expr> operands;
-    for (const Expr &e : reduce.inputs) {
+    for (const Expr &input : reduce.inputs) {
+        const Expr e = family.flushes ? without_flush(input) : input;
         if (e.kind() != ExprKind::cast) return {};
         operands.push_back(e->args[0]);
     }

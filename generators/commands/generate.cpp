@@ -62,7 +62,8 @@ static std::string depfile_of(const Registry &registry, const std::string &targe
         if (const auto file = registry.target_file(machine)) add_named(*file);
     if (!options.module.empty()) add_named(options.module);
     for (const ModuleKernel &kernel : module.kernels)
-        if (is_algorithm_file(kernel.options.algorithm)) add_named(kernel.options.algorithm);
+        for (const std::string &file : {kernel.options.algorithm, kernel.options.numerics})
+            if (file.ends_with(".json")) add_named(file);
     for (const std::vector<PreparedKernel> &targets : library.kernels)
         for (const PreparedKernel &p : targets) {
             for (const Schedule &s : p.ancestry)

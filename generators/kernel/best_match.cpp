@@ -163,7 +163,10 @@ std::optional<Schedule> family_of(const Algorithm &declared, const std::string &
         if (std::find(names.begin(), names.end(), folder + "/" + target) == names.end()) continue;
         Schedule schedule = library.find(folder + "/" + target);
         const bool is_own = declared.numerics.name == "f32" || folder == folders.front();
-        if (is_own || fits_stages(schedule, declared, target_named(target), library)) return schedule;
+        if (is_own) return schedule;
+        // Made for another policy: it has to fit the stages, and to keep to this one.
+        const Target own = target_named(target);
+        if (fits_stages(schedule, declared, own, library) && refusal(schedule, declared, {}, own, library).empty()) return schedule;
     }
     return {};
 }

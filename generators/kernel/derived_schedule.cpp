@@ -35,6 +35,7 @@ static std::string key_of(const Registry &registry, const Algorithm &bound, cons
                           const Target &target) {
     const nlohmann::ordered_json all = {{"algorithm", bound.name},
                                         {"semantic", semantic_hash(bound)},
+                                        {"policy", text_of(bound.numerics)},
                                         {"surface", surface_hash(bound)},
                                         {"fixed", fixed},
                                         {"extents", extents},

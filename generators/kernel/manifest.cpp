@@ -178,6 +178,7 @@ static ordered_json kernel_json(const PreparedKernel &p) {
             {"algorithm", {{"name", p.declared.name}, {"semantic", semantic_hash(p.declared)}, {"surface", surface_hash(p.declared)}}},
             {"options", options},
             {"numerics", p.declared.numerics.name},
+            {"policy", text_of(p.declared.numerics)},
             {"fixed", fixed},
             {"constants", constants_json(p.kernel)}};
 }

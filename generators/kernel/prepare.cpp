@@ -19,10 +19,11 @@
 namespace tessera {
 
 // The algorithm of a file says its own numerics and has no options.
-static Algorithm algorithm_of_file(const KernelOptions &options, const Options &given) {
+static Algorithm algorithm_of_file(const Registry &registry, const KernelOptions &options, const Options &given) {
     Algorithm algorithm = read_algorithm(options.algorithm);
     complete_options(options.algorithm, {}, given);
-    if (!options.numerics.empty() && options.numerics != algorithm.numerics.name)
+    if (!options.numerics.empty() && options.numerics != algorithm.numerics.name &&
+        registry.numerics(options.numerics) != algorithm.numerics)
         throw UserError("command.numerics", "--numerics '" + options.numerics + "': expected the numerics of " + options.algorithm +
                                                 ", which are '" + algorithm.numerics.name + "'; leave out --numerics.");
     return algorithm;
@@ -31,7 +32,7 @@ static Algorithm algorithm_of_file(const KernelOptions &options, const Options &
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
     const Options given = parse_options(options.options);
     if (options.given) return *options.given;
-    if (is_algorithm_file(options.algorithm)) return algorithm_of_file(options, given);
+    if (is_algorithm_file(options.algorithm)) return algorithm_of_file(registry, options, given);
     const Options all = complete_options(options.algorithm, registry.find(options.algorithm).options, given);
     if (complete) *complete = all;
     return registry.make(options.algorithm, registry.numerics(options.numerics.empty() ? "f32" : options.numerics), all);

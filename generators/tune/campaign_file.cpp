@@ -39,7 +39,7 @@ static std::vector<Extents> read_shapes(const JsonReader &shapes, const KernelTa
     return all;
 }
 
-static CampaignEntry read_entry(const JsonReader &reader) {
+static CampaignEntry read_entry(const JsonReader &reader, const std::filesystem::path &folder) {
     reader.only({"algorithm", "numerics", "options", "fixed", "extents", "target", "threads", "weight", "schedule", "shapes"});
     reader.at("algorithm").text();
     nlohmann::json document = reader.value();
@@ -47,6 +47,8 @@ static CampaignEntry read_entry(const JsonReader &reader) {
     if (!document.contains("target")) document["target"] = "host";
     CampaignEntry entry;
     entry.task = reader.located([&] { return task_from_json(document, "the task"); });
+    // A policy's file stands beside the campaign's.
+    if (std::string &policy = entry.task.numerics; policy.ends_with(".json")) policy = (folder / policy).lexically_normal().string();
     if (auto weight = reader.find("weight")) entry.weight = weight->real(1e-9, 1e9);
     if (auto schedule = reader.find("schedule")) entry.schedule = schedule->text();
     if (auto shapes = reader.find("shapes")) entry.shapes = read_shapes(*shapes, entry.task);
@@ -69,7 +71,7 @@ CampaignFile read_campaign(const std::filesystem::path &file) {
     std::map<std::string, size_t> seen;
     for (const JsonReader &one : reader.at("tasks").items()) {
         const size_t at = campaign.tasks.size();
-        campaign.tasks.push_back(read_entry(one));
+        campaign.tasks.push_back(read_entry(one, file.parent_path()));
         const std::string key = json_text(json_of(campaign.tasks.back().task));
         if (auto [first, fresh] = seen.emplace(key, at); !fresh)
             throw UserError("campaign.tasks", subject + ": expected each task once; tasks " + std::to_string(first->second) + " and " +

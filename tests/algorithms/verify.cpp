@@ -90,7 +90,9 @@ TEST_CASE("the standard library passes, in every numerics policy") {
     Numerics narrow_out = all[0], wide_out = numerics_named("bf16"), flushed = wide_out, states = all[0], up = wide_out;
     narrow_out.outputs = DType::bf16, wide_out.outputs = DType::f32, states.states = DType::f16;
     flushed.denormals = Denormals::flushed, up.rounding = Rounding::up, up.saturate = true;
-    for (const Numerics &own : {narrow_out, wide_out, flushed, states, up}) all.push_back(own), all.back().name = "own";
+    Numerics wide = all[0], wide_states = all[0];
+    wide.compute = wide.accumulate = DType::f64, wide_states = wide, wide_states.states = DType::f64;
+    for (const Numerics &own : {narrow_out, wide_out, flushed, states, up, wide, wide_states}) all.push_back(own), all.back().name = "own";
     for (const Numerics &numerics : all)
         for (auto make : {library::matmul, library::linear_gelu, library::gemv, library::softmax, library::residual_layernorm,
                           library::rmsnorm, library::attention, library::attention_causal, library::column_sum, library::cumulative_sum,

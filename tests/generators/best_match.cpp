@@ -3,11 +3,35 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/library/library.h"
+#include "generators/kernel/applied_schedule.h"
+#include "generators/kernel/lower_variants.h"
 #include "tests/generators/harness.h"
 
 namespace tessera::test_best_match {
 
 using namespace tessera::test;
+
+// A family's schedule is for its own policy; another may keep subnormal numbers, or have stages for them.
+TEST_CASE("what is taken without a name can be made, whatever the policy") {
+    Numerics flushed, strict = numerics_named("bf16"), flushed_bf16 = strict, wide, narrow;
+    flushed.denormals = flushed_bf16.denormals = Denormals::flushed, strict.denormals = Denormals::gradual;
+    wide.compute = wide.accumulate = DType::f64, narrow.outputs = DType::bf16;
+    const Registry registry = sample_registry();
+    const Library library = registry.library({TESSERA_SOURCE_DIR "/schedules/library"});
+    for (Numerics policy : {flushed, strict, flushed_bf16, wide, narrow, numerics_named("nvfp4"), numerics_named("inference")})
+        for (const char *target : {"avx2", "avx512", "avx512_bf16"})
+            for (const auto &make : {library::matmul, library::linear, library::cumulative_sum, library::softmax, library::layernorm}) {
+                policy.name = "mine";
+                const Algorithm a = make(policy);
+                INFO(a.name << " " << text_of(policy) << " " << target);
+                const Match match = family_match(a, target_named(target), library);
+                if (!match.schedule) continue;
+                const Target t = target_named(target);
+                const ResolvedSchedule taken =
+                    applied_schedule(*match.schedule, a, {}, library, callees_matched(t, library, false)).resolved;
+                CHECK_NOTHROW(lower_variants(a.name, taken, a, t));
+            }
+}
 
 TEST_CASE("without tuned artifacts the family's schedule of the nearest target is taken") {
     Library library;

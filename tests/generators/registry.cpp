@@ -51,12 +51,15 @@ TEST_CASE("a numerics policy of one's own is registered, or a file that is named
     const TemporaryFolder folder;
     const std::string file = (folder.path() / "mine.json").string();
     std::ofstream(file) << R"({"format": "tessera-numerics", "version": 1, "name": "mine", "storage": "bf16", "outputs": "f32"})";
-    const Outcome made =
-        generator({"generate", "matmul", "--target", "avx2", "--numerics", file, "--out", folder.path().string()}, registry);
+    const std::string depfile = (folder.path() / "made.d").string();
+    const Outcome made = generator(
+        {"generate", "matmul", "--target", "avx2", "--numerics", file, "--out", folder.path().string(), "--depfile", depfile}, registry);
     INFO(made.err);
     REQUIRE(made.code == 0);
     const auto manifest = nlohmann::json::parse(read_file(folder.path() / "matmul.manifest.json"));
     CHECK(manifest["numerics"] == "mine");
+    CHECK(manifest["policy"] == "storage bf16, outputs f32, compute f32, accumulate f32, nearest_even, denormals any");
+    CHECK_THAT(read_file(depfile), Catch::Contains("mine.json"));
     check_refused({"generate", "matmul", "--target", "avx2", "--numerics", (folder.path() / "none.json").string(), "--out", "x"},
                   {"error[numerics.file]", "none.json'"});
 
