@@ -86,7 +86,7 @@ Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_dynamic_qint4", n);
     const Nibbles q(f, o.at("group"), integer_scale(o));
     const DType real = n.accumulate;
-    const EightBits x(cast(real, q.x), q.C, false);                                                                         // steps: (M, G)
+    const EightBits x(cast(real, q.x), q.C, false);                                                                 // steps: (M, G)
     Tile rows = q.by_code(x.rows);                                                                                  // (M, G, P, H)
     Tile total = f.fold(sum_monoid(DType::i32), {cast(DType::i32, rows)}, names_of({q.P, q.H}))[0].named("total");  // (M, G)
     Tile weights = cast(DType::u8, q.code).named("weights");                                                        // (N, G, P, H)
@@ -100,12 +100,12 @@ namespace {
 // (M, N). Dot products take u8 by i8: weights become w + 128, and 128 times the sum of a row is subtracted, which needs no pass over w.
 Tile dynamic_product(Builder &f, const Dim &M, const Dim &N, const Dim &K) {
     const DType real = f.numerics().accumulate;
-    const EightBits x(cast(real, f.input("x", {M, K})), K, true);                                       // steps: (M)
+    const EightBits x(cast(real, f.input("x", {M, K})), K, true);  // steps: (M)
     const Tile w = f.input("w", {K, N}, DType::i8);
     const Tile scale = cast(real, f.input("scale", {N}, DType::f32));
-    const Tile weights = cast(DType::u8, cast(DType::i32, w) + 128).named("weights");             // (K, N)
-    const Tile total = sum(cast(DType::i32, x.rows), K).named("total");                           // (M)
-    const Tile acc = dot(x.rows, weights).named("acc");                                           // (M, N)
+    const Tile weights = cast(DType::u8, cast(DType::i32, w) + 128).named("weights");  // (K, N)
+    const Tile total = sum(cast(DType::i32, x.rows), K).named("total");                // (M)
+    const Tile acc = dot(x.rows, weights).named("acc");                                // (M, N)
     return x.step * cast(real, acc - total * 128) * scale;
 }
 

@@ -66,8 +66,8 @@ std::vector<Case> low_bit_cases(int64_t lanes) {
     add_blocks("nvfp4", library::matmul_nvfp4({}), 16, {"P", "H"});
     const auto add_rows = [&](const std::string &name, const Algorithm &algorithm) -> Case & {
         Case &c = all.emplace_back(Case{name, algorithm, {}, {}});
-        for (const std::vector<int64_t> &v : std::vector<std::vector<int64_t>>{
-                 {0, 3, 4}, {3, 0, 4}, {2, 3, 0}, {1, 1, 1}, {5, 3 * L - 1, 13}, {4, 2 * L, 2 * L}})
+        for (const std::vector<int64_t> &v :
+             std::vector<std::vector<int64_t>>{{0, 3, 4}, {3, 0, 4}, {2, 3, 0}, {1, 1, 1}, {5, 3 * L - 1, 13}, {4, 2 * L, 2 * L}})
             c.shapes.push_back({{"M", v[0]}, {"N", v[1]}, {"K", v[2]}});
         return c;
     };

@@ -216,7 +216,10 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         {"matmul_dynamic_qint4", [&](const Numerics &n) { return library::matmul_dynamic_qint4(n, groups); }},
         {"matmul_dynamic_qint8", library::matmul_dynamic_qint8},
         {"linear_dynamic_qint8", library::linear_dynamic_qint8},
-        {"matmul_mxfp8", [](const Numerics &n) { return library::matmul_mxfp8(n, {{"e5m2", 0}}); }},
+        {"matmul_mxfp8",
+         [](const Numerics &n) {
+             return library::matmul_mxfp8(n, {{"e5m2", 0}});
+         }},
         {"matmul_mxfp4", library::matmul_mxfp4},
         {"matmul_nvfp4", library::matmul_nvfp4},
         {"linear", library::linear},
