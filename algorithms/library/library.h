@@ -37,8 +37,9 @@ Algorithm matmul_qint4(const Numerics &n, const Options &o);
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o);
 std::vector<Option> qint4_options();
 // y[M, N] = x[M, K] w[K, N] scale[N] of rows that become i8 on the way, w: i8, scale: f32. With a = max |x| over a row, r = 127 / a (0 where
-// a is under 2^-120) and d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = d (sum of p w) scale, from the left. The
-// sum is of integers, and exact for K up to 132,104. Floats are of the accumulate type. A NaN or an inf in a row makes that row of y NaN.
+// a is under 2^-120) and d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = d (sum of p w) scale, from the left.
+// The sum is of integers, and exact for K up to 132,104. Floats are of the accumulate type. A NaN or an inf in a row makes that row of y
+// NaN.
 Algorithm matmul_dynamic_qint8(const Numerics &n);
 Algorithm linear_dynamic_qint8(const Numerics &n);  // the same plus b[N]
 // Products with weights in block formats: y[M, N] = sum over G of s[N, g] (sum over the k of g, in order, of x[M, k] w[N, k]), both sums
