@@ -36,7 +36,7 @@ Algorithm matmul_qint4(const Numerics &n, const Options &o);
 // group makes the row of y NaN.
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o);
 std::vector<Option> qint4_options();
-// y[M, N] = x[M, K] w[K, N] scale[N] of rows that become i8 on the way, w: i8, scale: f32. With a = max |x| over a row, r = 127 / a (0 where
+// y[M, N] = x[M, K] w[K, N] scale[N] of rows that become i8 on the way, w: i8, scale: f32. With a = max |x| of a row, r = 127 / a (0 where
 // a is under 2^-120) and d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = d (sum of p w) scale, from the left.
 // The sum is of integers, and exact for K up to 132,104. Floats are of the accumulate type. A NaN or an inf in a row makes that row of y
 // NaN.
