@@ -24,6 +24,10 @@ int main(int argc, char **argv) {
              library::qint4_options(), library::matmul_qint4)
         .add("matmul_dynamic_qint4", "matmul_qint4 of rows that are rounded to i8 on the way, with a scale for each group",
              library::qint4_options(), library::matmul_dynamic_qint4)
+        .add("matmul_dynamic_qint8",
+             "y[M, N] = x[M, K] w[K, N] scale[N], w in i8, rows of x rounded to i8 on the way, with a scale for each",
+             library::matmul_dynamic_qint8)
+        .add("linear_dynamic_qint8", "matmul_dynamic_qint8 plus b[N]", library::linear_dynamic_qint8)
         .add("matmul_mxfp8",
              "y[M, N] = sum over G of scale[N, G] (sum within a block of x[M, K] codes[N, K]), floats of 8 bits in blocks of 32",
              library::mxfp8_options(), library::matmul_mxfp8)

@@ -25,7 +25,7 @@ Algorithm gemm(const Numerics &n, const Options &o);
 Algorithm batched_gemm(const Numerics &n, const Options &o);
 std::vector<Option> gemm_options();
 
-// low_bits.cpp: products with weights in 4 bits. codes[N, K / 2] has two of them in a byte, that of the even k in its low bits, and
+// low_bits.cpp: products with weights in 4 bits codes[N, K / 2] has two of them in a byte, that of the even k in its low bits, and
 // scale[N, G] is of G = K / group groups; K is a multiple of the group. A code q, 0 ..= 15, stands for scale (q - 8).
 // y[M, N] = sum over G of scale[N, g] (sum over the k of g, in order, of x[M, k] (q[N, k] - 8)), both sums fma by fma from 0 in the
 // accumulate type, which y has.
@@ -36,6 +36,12 @@ Algorithm matmul_qint4(const Numerics &n, const Options &o);
 // group makes the row of y NaN.
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o);
 std::vector<Option> qint4_options();
+// y[M, N] = x[M, K] w[K, N] scale[N] of rows that become i8 on the way, w: i8, scale: f32. With a = max |x| of a row, r = 127 / a (0 where
+// a is under 2^-120) and d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = d (sum of p w) scale, from the left.
+// The sum is of integers, and exact for K up to 132,104. Floats are of the accumulate type. A NaN or an inf in a row makes that row of y
+// NaN.
+Algorithm matmul_dynamic_qint8(const Numerics &n);
+Algorithm linear_dynamic_qint8(const Numerics &n);  // the same plus b[N]
 // Products with weights in block formats: y[M, N] = sum over G of s[N, g] (sum over the k of g, in order, of x[M, k] w[N, k]), both sums
 // fma by fma from 0 in the accumulate type, which y has. K is a multiple of the block.
 // MXFP8 (OCP Microscaling Formats 1.0): codes[N, K] in f8e4m3fn or f8e5m2, scale[N, G] in f8e8m0fnu, blocks of 32.

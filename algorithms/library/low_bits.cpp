@@ -1,4 +1,4 @@
-// Products with weights of 4 and 8 bits in groups along K. K is cut into G groups of C codes, or of P bytes of H = 2 codes each.
+// Products with weights of 4 and 8 bits, most in groups along K: K is cut into G groups of C codes, or of P bytes of H = 2 codes each.
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/build/weights.h"
 #include "algorithms/library/library.h"
@@ -59,6 +59,19 @@ struct Nibbles : Quantised {
 
 DType integer_scale(const Options &o) { return o.at("half_scale") ? DType::f16 : DType::f32; }
 
+// x as integers of 8 bits in steps, each of 1 / 127 of the largest magnitude along `along`; 0 where it `may_be_empty` and is.
+struct EightBits {
+    EightBits(const Tile &x, const Dim &along, bool may_be_empty) {
+        Builder &f = x.builder();
+        const DType real = f.numerics().accumulate;
+        const Tile largest = f.fold(nan_max_monoid(real), {abs(x)}, {along.name})[0].named("largest");
+        step = ((may_be_empty ? select(largest < 0, f.scalar(real, 0), largest) : largest) / 127).named("x_scale");
+        inverse = select(largest < 0x1p-120, f.scalar(real, 0), 127 / largest).named("inverse");
+        rows = cast(DType::i8, x * inverse, Rounding::nearest_even, true).named("rows");
+    }
+    Tile step, inverse, rows;
+};
+
 }  // namespace
 
 Algorithm matmul_qint4(const Numerics &n, const Options &o) {
@@ -73,16 +86,42 @@ Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_dynamic_qint4", n);
     const Nibbles q(f, o.at("group"), integer_scale(o));
     const DType real = n.accumulate;
-    const Tile x = cast(real, q.x);
-    Tile largest = f.fold(nan_max_monoid(real), {abs(x)}, {q.C.name})[0].named("largest");  // (M, G)
-    Tile x_scale = (largest / 127).named("x_scale");
-    Tile inverse = select(largest < 0x1p-120, f.scalar(real, 0), 127 / largest).named("inverse");
-    Tile rows = q.by_code(cast(DType::i8, x * inverse, Rounding::nearest_even, true).named("rows"));                // (M, G, P, H)
+    const EightBits x(cast(real, q.x), q.C, false);                                                                 // steps: (M, G)
+    Tile rows = q.by_code(x.rows);                                                                                  // (M, G, P, H)
     Tile total = f.fold(sum_monoid(DType::i32), {cast(DType::i32, rows)}, names_of({q.P, q.H}))[0].named("total");  // (M, G)
     Tile weights = cast(DType::u8, q.code).named("weights");                                                        // (N, G, P, H)
     Tile inner = dot(rows, weights, {q.P, q.H}).named("inner");                                                     // (M, G, N)
-    Tile centred = x_scale * cast(real, inner - total * 8);
+    Tile centred = x.step * cast(real, inner - total * 8);
     return f.output("y", q.over_groups(centred, q.scales()), real).build();  // (M, N)
+}
+
+namespace {
+
+// (M, N). Dot products take u8 by i8: weights become w + 128, and 128 times the sum of a row is subtracted, which needs no pass over w.
+Tile dynamic_product(Builder &f, const Dim &M, const Dim &N, const Dim &K) {
+    const DType real = f.numerics().accumulate;
+    const EightBits x(cast(real, f.input("x", {M, K})), K, true);  // steps: (M)
+    const Tile w = f.input("w", {K, N}, DType::i8);
+    const Tile scale = cast(real, f.input("scale", {N}, DType::f32));
+    const Tile weights = cast(DType::u8, cast(DType::i32, w) + 128).named("weights");  // (K, N)
+    const Tile total = sum(cast(DType::i32, x.rows), K).named("total");                // (M)
+    const Tile acc = dot(x.rows, weights).named("acc");                                // (M, N)
+    return x.step * cast(real, acc - total * 128) * scale;
+}
+
+}  // namespace
+
+Algorithm matmul_dynamic_qint8(const Numerics &n) {
+    Builder f("matmul_dynamic_qint8", n);
+    const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    return f.output("y", dynamic_product(f, M, N, K)).build();
+}
+
+Algorithm linear_dynamic_qint8(const Numerics &n) {
+    Builder f("linear_dynamic_qint8", n);
+    const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    const Tile product = dynamic_product(f, M, N, K);  // (M, N)
+    return f.output("y", product + f.input("b", {N})).build();
 }
 
 std::vector<Option> mxfp8_options() { return {{"e5m2", "1: codes are f8e5m2, 0: f8e4m3fn", 0, 0, 1}}; }

@@ -64,7 +64,23 @@ std::vector<Case> low_bit_cases(int64_t lanes) {
     add_blocks("mxfp8_e5m2", library::matmul_mxfp8({}, Options{{"e5m2", 1}}), 32, {"C"});
     add_blocks("mxfp4", library::matmul_mxfp4({}), 32, {"P", "H"});
     add_blocks("nvfp4", library::matmul_nvfp4({}), 16, {"P", "H"});
+    const auto add_rows = [&](const std::string &name, const Algorithm &algorithm) -> Case & {
+        Case &c = all.emplace_back(Case{name, algorithm, {}, {}});
+        for (const std::vector<int64_t> &v :
+             std::vector<std::vector<int64_t>>{{0, 3, 4}, {3, 0, 4}, {2, 3, 0}, {1, 1, 1}, {5, 3 * L - 1, 13}, {4, 2 * L, 2 * L}})
+            c.shapes.push_back({{"M", v[0]}, {"N", v[1]}, {"K", v[2]}});
+        return c;
+    };
+    add_rows("dynamic_qint8_plain", library::linear_dynamic_qint8({}));
     if (L < 8) return all;  // no dot4 where vectors are that short
+    {
+        Case &c = add_rows("dynamic_qint8_dot4", library::matmul_dynamic_qint8({}));
+        c.stages["y"] = y, c.stages["weights"] = inlined;
+        Knobs &acc = c.stages["acc"];
+        acc.micro = y.micro, acc.vector = y.vector, acc.place = Place{Place::Kind::at, "y", "micro.M"}, acc.instruction = "dot4";
+        acc.pack["w"] = {"micro.N", {{"N", 2 * L, false}, {"K", 4, false}, {"N", 2 * L, true}, {"K", 4, true}}};
+        c.stages["acc.w.packed"].place = at_panel;
+    }
     for (int64_t group : {32, 6, 8}) {
         Case &c = add("dynamic_qint4_" + std::to_string(group), library::matmul_dynamic_qint4, {}, group, group == 8);
         c.stages["y"] = y, c.stages["inner"] = inner, c.stages["weights"] = inlined;

@@ -214,7 +214,12 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         {"matmul_qint8", library::matmul_qint8},
         {"matmul_qint4", [&](const Numerics &n) { return library::matmul_qint4(n, groups); }},
         {"matmul_dynamic_qint4", [&](const Numerics &n) { return library::matmul_dynamic_qint4(n, groups); }},
-        {"matmul_mxfp8", [](const Numerics &n) { return library::matmul_mxfp8(n, {{"e5m2", 0}}); }},
+        {"matmul_dynamic_qint8", library::matmul_dynamic_qint8},
+        {"linear_dynamic_qint8", library::linear_dynamic_qint8},
+        {"matmul_mxfp8",
+         [](const Numerics &n) {
+             return library::matmul_mxfp8(n, {{"e5m2", 0}});
+         }},
         {"matmul_mxfp4", library::matmul_mxfp4},
         {"matmul_nvfp4", library::matmul_nvfp4},
         {"linear", library::linear},
@@ -254,7 +259,7 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const std::vector<ShippedPair> pairs = shipped_pairs(library);
-    CHECK(pairs.size() == 43);
+    CHECK(pairs.size() == 49);
     std::map<std::string, std::vector<Both>> all;
     std::map<std::string, std::vector<TileProgram>> programs;
     std::map<std::string, std::vector<Algorithm>> algorithms;

@@ -96,6 +96,8 @@ TEST_CASE("the stock generator knows the standard library") {
                              "matmul",
                              "matmul_qint4",
                              "matmul_dynamic_qint4",
+                             "matmul_dynamic_qint8",
+                             "linear_dynamic_qint8",
                              "residual_layernorm",
                              "reverse_cumulative_sum",
                              "ring_append",

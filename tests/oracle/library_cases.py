@@ -86,6 +86,32 @@ def dynamic_product(x, q, scale):
     return np.where(np.isfinite(largest).all(1)[:, None], y, NAN), steps
 
 
+def dynamic_channels(f, rng):
+    """Rows of one scale each by weights of 8 bits with a scale for each column."""
+    for m, n, k in [(1, 70, 64), (7, 33, 37), (16, 48, 256), (3, 5, 0)]:
+        q, scale, b, x = rng.integers(-128, 128, (k, n), "i1"), f(n) / 64, f(n), f(m, k)
+        w = q.astype("f8") * scale
+        # Ordinary rows with one of zeros, tiny and huge ones, one with a NaN and one with an inf.
+        x[m // 2] = 0
+        spoilt = np.concatenate([x, x[:1], x[:1]])
+        if k:
+            spoilt[-1, 1], spoilt[-2, -1] = NAN, INF
+        for part in (x, x * np.float32(1e-43), x * np.float32(1e30), spoilt):
+            y, _ = dynamic_product(part[:, None], q.T[:, None].astype("f8"), scale[:, None].astype("f8"))
+            yield Case("matmul_dynamic_qint8", [part, q, scale], [y], relative=1e-6, absolute=1e-42)
+            yield Case("linear_dynamic_qint8", [part, q, scale, b], [y + b], relative=1e-6, absolute=near(y))
+        for numerics, unit in [("bf16", 2.0 ** -8), ("f16", 2.0 ** -11)]:
+            low, bias = rounded(x, numerics), rounded(b, numerics)
+            y, _ = dynamic_product(value(low, numerics).astype("f4")[:, None], q.T[:, None].astype("f8"), scale[:, None].astype("f8"))
+            yield Case("matmul_dynamic_qint8", [low, q, scale], [y], numerics=numerics, relative=unit, absolute=1e-6)
+            yield Case("linear_dynamic_qint8", [low, q, scale, bias], [y + value(bias, numerics)], numerics=numerics, relative=unit,
+                       absolute=near(y))
+        # Half a step of each element off the product of what x was.
+        y, step = x.astype("f8") @ w, np.abs(x).max(-1, initial=0)[:, None].astype("f8") / 254
+        worst = (step * np.abs(w).sum(0)).max(initial=0)
+        yield Case("matmul_dynamic_qint8", [x, q, scale], [y], absolute=1.001 * worst + near(y))
+
+
 def low_bits(f, rng):
     for m, n, group, groups, half in [(1, 70, 32, 3, 1), (7, 33, 32, 2, 0), (4, 16, 128, 2, 0), (5, 9, 6, 5, 1), (3, 5, 32, 0, 0)]:
         k, options = group * groups, {"group": group, "half_scale": half}
@@ -334,5 +360,5 @@ def cases():
 
     def f(*shape):
         return rng.standard_normal(shape).astype("f4")
-    for topic in (products, low_bits, block_floats, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
+    for topic in (products, low_bits, dynamic_channels, block_floats, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
         yield from topic(f, rng)
