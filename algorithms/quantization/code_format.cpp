@@ -69,8 +69,8 @@ uint8_t CodeFormat::code_of(float number, int zero) const {
 const CodeFormat &code_format(const std::string &name) {
     for (const CodeFormat &format : all())
         if (format.name == name) return format;
-    throw UserError("quantization.format",
-                    "there is no format '" + name + "' of codes; there are " + join(code_format_names()) + "." + did_you_mean(name, code_format_names()));
+    throw UserError("quantization.format", "there is no format '" + name + "' of codes; there are " + join(code_format_names()) + "." +
+                                               did_you_mean(name, code_format_names()));
 }
 
 std::vector<std::string> code_format_names() {

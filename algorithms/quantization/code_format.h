@@ -12,9 +12,9 @@ namespace tessera {
 // An integer code stands for itself less `offset`, and less a zero point where there are any; a float's, for its number. Values beyond the
 // range become its ends.
 struct CodeFormat {
-    std::string name;                // "int8", "f8e4m3fn", …
-    int bits = 8;                    // of 4 bits, two are in a byte, the first in the low half
-    DType type = DType::u8;          // of the bytes
+    std::string name;        // "int8", "f8e4m3fn", …
+    int bits = 8;            // of 4 bits, two are in a byte, the first in the low half
+    DType type = DType::u8;  // of the bytes
     bool is_integer = true;
     int lowest = 0, highest = 0;     // integers: of what a code stands for
     int offset = 0;                  // integers: so much more is stored, of codes and of zero points
@@ -33,7 +33,8 @@ struct CodeFormat {
     // The code of what `nearest` gave for the same zero point.
     uint8_t code_of(float number, int zero = 0) const;
     float number_of(uint8_t code, int zero = 0) const {
-        return is_integer ? static_cast<float>((type == DType::i8 ? static_cast<int8_t>(code) : static_cast<int>(code)) - offset - zero) : numbers[code];
+        return is_integer ? static_cast<float>((type == DType::i8 ? static_cast<int8_t>(code) : static_cast<int>(code)) - offset - zero)
+                          : numbers[code];
     }
 
 private:

@@ -7,14 +7,17 @@
 
 namespace tessera {
 
-static int64_t bin_of(float value, int exponent) { return static_cast<int64_t>(std::floor(std::ldexp(static_cast<double>(value), -exponent))); }
+static int64_t bin_of(float value, int exponent) {
+    return static_cast<int64_t>(std::floor(std::ldexp(static_cast<double>(value), -exponent)));
+}
 
 void require_finite(std::span<const float> values) {
     float sum = 0;
     for (float v : values) sum += v * 0;
     if (sum != 0)
-        throw UserError("quantization.not-finite",
-                        "expected finite numbers to quantise; there is NaN or an infinity among them. Leave the tensor as it is, or clean it.");
+        throw UserError(
+            "quantization.not-finite",
+            "expected finite numbers to quantise; there is NaN or an infinity among them. Leave the tensor as it is, or clean it.");
 }
 
 void Distribution::add(std::span<const float> values) {
@@ -53,7 +56,8 @@ void Distribution::widen_for(float lowest, float highest) {
     const int64_t first = bin_of(lowest, exponent), last = bin_of(highest, exponent);
     std::vector<uint64_t> bins(static_cast<size_t>(last - first + 1));
     for (size_t i = 0; i < bins_.size(); i++)
-        if (bins_[i]) bins[static_cast<size_t>(((first_ + static_cast<int64_t>(i)) >> std::min(63, exponent - exponent_)) - first)] += bins_[i];
+        if (bins_[i])
+            bins[static_cast<size_t>(((first_ + static_cast<int64_t>(i)) >> std::min(63, exponent - exponent_)) - first)] += bins_[i];
     bins_ = std::move(bins), first_ = first, exponent_ = exponent;
 }
 

@@ -46,8 +46,7 @@ QuantizedValues quantize_per_group(std::span<const float> values, const std::vec
 std::vector<float> dequantize(const QuantizedValues &q) {
     const std::vector<uint32_t> block = block_of_each(q.extents, q.blocks);
     std::vector<float> made(q.codes.size());
-    for (size_t i = 0; i < made.size(); i++)
-        made[i] = q.scales.number(block[i]) * q.format->number_of(q.codes[i], q.scales.zero(block[i]));
+    for (size_t i = 0; i < made.size(); i++) made[i] = q.scales.number(block[i]) * q.format->number_of(q.codes[i], q.scales.zero(block[i]));
     return made;
 }
 
@@ -94,8 +93,8 @@ std::vector<StoredTensor> stored_tensors(const QuantizedValues &q, const std::st
     std::vector<int> zeros = q.scales.zeros;
     if (transposed) {
         if (extents.size() != 2)
-            throw UserError("quantization.transpose", "tensor '" + name + "': expected a matrix to transpose; it has " +
-                                                          std::to_string(extents.size()) + " axes.");
+            throw UserError("quantization.transpose",
+                            "tensor '" + name + "': expected a matrix to transpose; it has " + std::to_string(extents.size()) + " axes.");
         codes = transpose(codes, extents);
         std::swap(extents[0], extents[1]);
         if (counts.size() == 2) {

@@ -30,8 +30,8 @@ QuantizedValues quantize_per_group(std::span<const float> values, const std::vec
 std::vector<float> dequantize(const QuantizedValues &q);
 
 struct QuantizationError {
-    double largest = 0;   // difference
-    double relative = 0;  // root mean square of differences, over that of values; 0 where all are 0
+    double largest = 0;       // difference
+    double relative = 0;      // root mean square of differences, over that of values; 0 where all are 0
     double decibels() const;  // signal to quantisation noise, -20 log10(relative); infinite where nothing differs
 };
 QuantizationError error_of(const QuantizedValues &q, std::span<const float> values);

@@ -39,19 +39,25 @@ struct Preset {
     int64_t group;
     DType scales;
 };
-constexpr Preset presets[] = {{"mxfp8", "f8e4m3fn", 32, DType::f8e8m0fnu},
-                              {"mxfp4", "f4e2m1fn", 32, DType::f8e8m0fnu},
-                              {"nvfp4", "f4e2m1fn", 16, DType::f8e4m3fn}};
+constexpr Preset presets[] = {
+    {"mxfp8", "f8e4m3fn", 32, DType::f8e8m0fnu}, {"mxfp4", "f4e2m1fn", 32, DType::f8e8m0fnu}, {"nvfp4", "f4e2m1fn", 16, DType::f8e4m3fn}};
 
 struct StoredType {
     DType type;
     const char *name;  // in safetensors
 };
 constexpr StoredType stored_types[] = {
-    {DType::f32, "F32"},          {DType::f64, "F64"},          {DType::f16, "F16"},
-    {DType::bf16, "BF16"},        {DType::i8, "I8"},            {DType::u8, "U8"},
-    {DType::f8e4m3fn, "F8_E4M3"}, {DType::f8e5m2, "F8_E5M2"},   {DType::f8e4m3fnuz, "F8_E4M3FNUZ"},
-    {DType::f8e5m2fnuz, "F8_E5M2FNUZ"}, {DType::f8e8m0fnu, "F8_E8M0"},
+    {DType::f32, "F32"},
+    {DType::f64, "F64"},
+    {DType::f16, "F16"},
+    {DType::bf16, "BF16"},
+    {DType::i8, "I8"},
+    {DType::u8, "U8"},
+    {DType::f8e4m3fn, "F8_E4M3"},
+    {DType::f8e5m2, "F8_E5M2"},
+    {DType::f8e4m3fnuz, "F8_E4M3FNUZ"},
+    {DType::f8e5m2fnuz, "F8_E5M2FNUZ"},
+    {DType::f8e8m0fnu, "F8_E8M0"},
 };
 
 const char *stored_name(DType type) {
@@ -145,10 +151,14 @@ void print(const std::vector<Row> &rows, const Plan &plan, const QuantizeOptions
     size_t before = 0, after = 0, width = 6;
     for (const Row &row : rows) before += row.before, after += row.after, width = std::max(width, printable(row.name).size());
     if (o.json) {
-        ordered_json document = {{"format", "tessera-quantize"}, {"codes", plan.format->name}, {"scheme", plan.scheme()}, {"tensors", ordered_json::array()}};
+        ordered_json document = {
+            {"format", "tessera-quantize"}, {"codes", plan.format->name}, {"scheme", plan.scheme()}, {"tensors", ordered_json::array()}};
         for (const Row &row : rows) {
-            ordered_json one = {{"name", row.name}, {"bytes_before", row.before}, {"bytes_after", row.after},
-                                {"largest_error", row.error.largest}, {"relative_rms_error", row.error.relative}};
+            ordered_json one = {{"name", row.name},
+                                {"bytes_before", row.before},
+                                {"bytes_after", row.after},
+                                {"largest_error", row.error.largest},
+                                {"relative_rms_error", row.error.relative}};
             one["sqnr_db"] = std::isfinite(row.error.decibels()) ? ordered_json(row.error.decibels()) : ordered_json();
             document["tensors"].push_back(one);
         }
@@ -157,7 +167,8 @@ void print(const std::vector<Row> &rows, const Plan &plan, const QuantizeOptions
         return;
     }
     std::cout << fmt::format("{}, {}\n", plan.format->name, plan.scheme());
-    std::cout << fmt::format("{:{}} {:>12} {:>12} {:>10} {:>9} {:>8}\n", "tensor", width, "bytes", "after", "max error", "relative", "SQNR dB");
+    std::cout << fmt::format("{:{}} {:>12} {:>12} {:>10} {:>9} {:>8}\n", "tensor", width, "bytes", "after", "max error", "relative",
+                             "SQNR dB");
     for (const Row &row : rows)
         std::cout << fmt::format("{:{}} {:12} {:12} {:10.2e} {:9.2e} {:8.2f}\n", printable(row.name), width, row.before, row.after,
                                  row.error.largest, row.error.relative, row.error.decibels());
@@ -189,18 +200,21 @@ int run(const QuantizeOptions &o) {
             rows.push_back(row);
             kept.push_back(o.simulate ? simulated(q, t, type) : real);
         } catch (const UserError &error) {
-            throw UserError(error.id(), "tensor '" + t.name + "' of '" + o.file + "': " + error.message() + " --keep leaves a tensor as it is.");
+            throw UserError(error.id(),
+                            "tensor '" + t.name + "' of '" + o.file + "': " + error.message() + " --keep leaves a tensor as it is.");
         }
-        for (const StoredTensor &stored : kept.back()) written.push_back({stored.name, stored_name(stored.type), stored.extents, stored.bytes});
+        for (const StoredTensor &stored : kept.back())
+            written.push_back({stored.name, stored_name(stored.type), stored.extents, stored.bytes});
         about["tensors"][t.name] = plan.document(t, o.transpose);
     }
     if (rows.empty()) {
         std::vector<std::string> names;
         for (const SafeTensor &t : file.tensors())
             if (wide_float(t) && names.size() < 8) names.push_back(t.name);
-        throw UserError("quantization.pattern", "'" + o.file + "': expected floats whose names are like " +
-                                                    (o.tensors.empty() ? "anything, with two axes or more" : "'" + join(o.tensors, "', '") + "'") +
-                                                    "; there is none. Among its floats are " + join(names) + ".");
+        throw UserError("quantization.pattern",
+                        "'" + o.file + "': expected floats whose names are like " +
+                            (o.tensors.empty() ? "anything, with two axes or more" : "'" + join(o.tensors, "', '") + "'") +
+                            "; there is none. Among its floats are " + join(names) + ".");
     }
     std::map<std::string, std::string> metadata = file.metadata();
     if (!o.simulate) metadata["tessera.quantization"] = json_text(about);
@@ -232,12 +246,14 @@ bool matches_pattern(const std::string &name, const std::string &pattern) {
 
 Command quantize_command(ProgramLine &program) {
     auto o = std::make_shared<QuantizeOptions>();
-    const CommandLine line = program.command("quantize", "Make codes of few bits with scales of a model's tensors, and say what that costs");
+    const CommandLine line =
+        program.command("quantize", "Make codes of few bits with scales of a model's tensors, and say what that costs");
     line.option("file", o->file, "The model, a safetensors file").required();
     line.option("-o,--out", o->out, "The safetensors file to write").takes("FILE").required();
     std::vector<std::string> formats = code_format_names();
     for (const Preset &preset : presets) formats.emplace_back(preset.name);
-    line.option("--tensors", o->tensors, "Which: a pattern with * and ?, or re: and a regular expression; else all floats with two axes or more")
+    line.option("--tensors", o->tensors,
+                "Which: a pattern with * and ?, or re: and a regular expression; else all floats with two axes or more")
         .takes("PATTERN")
         .one_value_each();
     line.option("--keep", o->keep, "Which of them stay as they are").takes("PATTERN").one_value_each();
@@ -246,7 +262,8 @@ Command quantize_command(ProgramLine &program) {
     line.option("--axis", o->axis, "That of channels, or along which groups lie; below 0 from the last").shows_default("0, of groups -1");
     line.option("--group", o->group, "Elements of a group").shows_default();
     line.option("--scales", o->scale_type, "Their type").one_of({"f32", "f16", "bf16", "f8e8m0fnu", "f8e4m3fn"}).shows_default();
-    line.choice("--scale", o->fit, {"minmax", "percentile", "mse"}, "How they are chosen: by extremes, a percentile, or the least square error")
+    line.choice("--scale", o->fit, {"minmax", "percentile", "mse"},
+                "How they are chosen: by extremes, a percentile, or the least square error")
         .shows_default("minmax");
     line.option("--percentile", o->percent, "For --scale percentile").number_in(50, 100).shows_default();
     line.flag("--zero-points", o->zero_points, "Ranges of integers need not be symmetric around 0");

@@ -25,10 +25,9 @@ struct ElementType {
     int bits;
 };
 constexpr ElementType element_types[] = {
-    {"BOOL", 8},    {"U8", 8},      {"I8", 8},           {"F8_E4M3", 8},      {"F8_E5M2", 8},  {"F8_E8M0", 8},  {"F8_E4M3FNUZ", 8},
-    {"I16", 16},    {"U16", 16},    {"F16", 16},         {"BF16", 16},        {"I32", 32},     {"U32", 32},     {"F32", 32},
-    {"I64", 64},    {"U64", 64},    {"F64", 64},         {"C64", 64},         {"F4", 4},       {"F6_E2M3", 6},  {"F6_E3M2", 6},
-    {"F8_E5M2FNUZ", 8},
+    {"BOOL", 8}, {"U8", 8},   {"I8", 8},    {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8},     {"F8_E4M3FNUZ", 8}, {"I16", 16},
+    {"U16", 16}, {"F16", 16}, {"BF16", 16}, {"I32", 32},    {"U32", 32},    {"F32", 32},        {"I64", 64},        {"U64", 64},
+    {"F64", 64}, {"C64", 64}, {"F4", 4},    {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E5M2FNUZ", 8},
 };
 
 std::vector<std::string> type_names() {
@@ -70,14 +69,15 @@ SafeTensor read_entry(const std::string &name, const JsonReader &entry, std::str
     if (range.size() != 2) entry.fail("safetensors.offsets", "expected where bytes begin and where they end, got another list.");
     const auto from = static_cast<uint64_t>(range[0].integer(0)), to = static_cast<uint64_t>(range[1].integer(0));
     if (from > to || to > data.size())
-        entry.fail("safetensors.offsets", "expected bytes within the " + std::to_string(data.size()) + " of the file behind its header, got " +
-                                              std::to_string(from) + " to " + std::to_string(to) + ".");
+        entry.fail("safetensors.offsets", "expected bytes within the " + std::to_string(data.size()) +
+                                              " of the file behind its header, got " + std::to_string(from) + " to " + std::to_string(to) +
+                                              ".");
     const std::optional<uint64_t> wanted = bytes_of(bits, made.extents);
-    if (!wanted)
-        entry.fail("safetensors.shape", made.type + text_of(made.extents) + " is no whole number of bytes that fits in 64 bits.");
+    if (!wanted) entry.fail("safetensors.shape", made.type + text_of(made.extents) + " is no whole number of bytes that fits in 64 bits.");
     if (*wanted != to - from)
-        entry.fail("safetensors.offsets", made.type + text_of(made.extents) + " has " + std::to_string(*wanted) + " bytes, and the offsets " +
-                                              std::to_string(from) + " to " + std::to_string(to) + " give it " + std::to_string(to - from) + ".");
+        entry.fail("safetensors.offsets", made.type + text_of(made.extents) + " has " + std::to_string(*wanted) +
+                                              " bytes, and the offsets " + std::to_string(from) + " to " + std::to_string(to) +
+                                              " give it " + std::to_string(to - from) + ".");
     begin = from;
     made.bytes = data.substr(from, to - from);
     return made;
@@ -149,7 +149,8 @@ void Safetensors::read() {
 }
 
 const SafeTensor &Safetensors::tensor(const std::string &name) const {
-    const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name, [](const SafeTensor &t, const std::string &n) { return t.name < n; });
+    const auto it =
+        std::lower_bound(tensors_.begin(), tensors_.end(), name, [](const SafeTensor &t, const std::string &n) { return t.name < n; });
     if (it != tensors_.end() && it->name == name) return *it;
     std::vector<std::string> names;
     for (const SafeTensor &t : tensors_) names.push_back(t.name);
@@ -157,9 +158,11 @@ const SafeTensor &Safetensors::tensor(const std::string &name) const {
                                                std::to_string(names.size()) + "." + did_you_mean(name, names));
 }
 
-void write_safetensors(const std::filesystem::path &file, std::vector<SafeTensor> tensors, const std::map<std::string, std::string> &metadata) {
+void write_safetensors(const std::filesystem::path &file, std::vector<SafeTensor> tensors,
+                       const std::map<std::string, std::string> &metadata) {
     std::sort(tensors.begin(), tensors.end(), [](const SafeTensor &a, const SafeTensor &b) {
-        return std::pair(-safetensors_bits(a.type), std::string_view(a.name)) < std::pair(-safetensors_bits(b.type), std::string_view(b.name));
+        return std::pair(-safetensors_bits(a.type), std::string_view(a.name)) <
+               std::pair(-safetensors_bits(b.type), std::string_view(b.name));
     });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty()) header[metadata_name] = metadata;
@@ -169,7 +172,8 @@ void write_safetensors(const std::filesystem::path &file, std::vector<SafeTensor
         if (!names.insert(t.name).second)
             throw UserError("safetensors.repeated", "file of tensors '" + file.string() + "': expected each name once, got '" + t.name +
                                                         "' again. Give the tensor another name.");
-        require(safetensors_bits(t.type) && bytes_of(safetensors_bits(t.type), t.extents) == t.bytes.size(), "a tensor's bytes fit its shape");
+        require(safetensors_bits(t.type) && bytes_of(safetensors_bits(t.type), t.extents) == t.bytes.size(),
+                "a tensor's bytes fit its shape");
         header[t.name] = {{"dtype", t.type}, {"shape", t.extents}, {"data_offsets", {end, end + t.bytes.size()}}};
         end += t.bytes.size();
     }

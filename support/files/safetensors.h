@@ -46,6 +46,7 @@ int safetensors_bits(std::string_view type);
 // Writes the file, whole or not at all: types of many bits first, then by name, as the format's own writer does, so that all tensors are
 // aligned. UserErrors output.folder, output.write; safetensors.repeated for a name that comes twice or is __metadata__. InternalError where
 // bytes, type and shape do not fit.
-void write_safetensors(const std::filesystem::path &file, std::vector<SafeTensor> tensors, const std::map<std::string, std::string> &metadata);
+void write_safetensors(const std::filesystem::path &file, std::vector<SafeTensor> tensors,
+                       const std::map<std::string, std::string> &metadata);
 
 }  // namespace tessera
