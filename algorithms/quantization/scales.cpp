@@ -86,8 +86,9 @@ private:
     double squares(const Distribution::Weighted &seen, const Choice &c) const {
         double sum = 0;
         for (size_t i = 0; i < seen.values.size(); i++) {
-            const float error = seen.values[i] - c.number * format_.nearest(seen.values[i] / c.number, c.zero);
-            sum += static_cast<double>(seen.weights[i] * error * error);
+            const float made = c.number * format_.nearest(seen.values[i] / c.number, c.zero);
+            const double error = static_cast<double>(seen.values[i]) - static_cast<double>(made);
+            sum += static_cast<double>(seen.weights[i]) * error * error;
         }
         return sum;
     }
