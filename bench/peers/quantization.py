@@ -3,7 +3,7 @@
     quantization.py <generator> <minilm> <folder of the model> <file of sentences> [--only REGEX]
 
 For each scheme, `quantize --simulate` writes the model with what its codes stand for, and the application's f32 program embeds every sentence
-with it. Cosines are to the vectors of the model as it is. Sizes are those of the matrices of the six layers, with scales and zero points."""
+with it. Cosines are to the vectors of the model as it is; `English` are texts of five words or more in ASCII. Sizes are those of the matrices of the six layers, with scales and zero points."""
 import argparse
 import json
 import os
@@ -57,7 +57,8 @@ def main():
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     expected = vectors(options.model)
-    print(f"{len(expected)} texts; cosine to f32" + " " * 14 + "least    median  under 0.999      MB  SQNR dB  seconds")
+    english = np.array([line.isascii() and len(line.split()) >= 5 for line in text.splitlines()])
+    print(f"{len(expected)} texts, {english.sum()} English; cosine to f32" + " " * 14 + "least    median  under 0.999  English least    median      MB  SQNR dB  seconds")
     for name, words in SCHEMES.items():
         if not re.search(options.only, name):
             continue
@@ -72,6 +73,7 @@ def main():
             about = json.loads(made.stdout)
             cosines = (vectors(folder) * expected).sum(1)
         print(f"{name:36}{cosines.min():10.5f}{np.median(cosines):10.5f}{(cosines < 0.999).sum():13}"
+              f"{cosines[english].min():15.5f}{np.median(cosines[english]):10.5f}"
               f"{about['bytes_after'] / 1e6:8.2f}{min(t['sqnr_db'] for t in about['tensors']):9.1f}{seconds:9.1f}", flush=True)
 
 
