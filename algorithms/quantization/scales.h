@@ -31,9 +31,9 @@ struct Scales {
     int zero(size_t block) const { return zeros.empty() ? 0 : zeros[block]; }
 };
 
-// A block's scale is limit / format.largest(), at least 2^-126, where limit is the largest magnitude or less, rounded up to the scales' type;
-// with zero points (highest - lowest) / (number of codes - 1), where lowest <= 0 <= highest. A tensor scale makes the largest scale the
-// largest number of its type. UserError quantization.rule for zero points of floats, uint8 without zero points, scales of other types and
+// A block's scale is limit / format.largest(), at least 2^-126, where limit is the largest magnitude or less, rounded up to the scales'
+// type; with zero points (highest - lowest) / (number of codes - 1), where lowest <= 0 <= highest. A tensor scale makes the largest scale
+// the largest number of its type. UserError quantization.rule for zero points of floats, uint8 without zero points, scales of other types and
 // percentages outside of 50 ..= 100.
 Scales choose_scales(const Observer &observer, const CodeFormat &format, const ScaleRule &rule);
 

@@ -57,7 +57,7 @@ def main():
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     expected = vectors(options.model)
-    english = np.array([line.isascii() and len(line.split()) >= 5 for line in text.splitlines()])
+    english = np.array([line.isascii() and len(line.split()) >= 5 for line in text.split(b"\n")[:-1]])
     print(f"{len(expected)} texts, {english.sum()} English; cosine to f32" + " " * 14 + "least    median  under 0.999  English least    median      MB  SQNR dB  seconds")
     for name, words in SCHEMES.items():
         if not re.search(options.only, name):

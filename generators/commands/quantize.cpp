@@ -170,7 +170,7 @@ void print(const std::vector<Row> &rows, const Plan &plan, const QuantizeOptions
     std::cout << fmt::format("{:{}} {:>12} {:>12} {:>10} {:>9} {:>8}\n", "tensor", width, "bytes", "after", "max error", "relative",
                              "SQNR dB");
     for (const Row &row : rows)
-        std::cout << fmt::format("{:{}} {:12} {:12} {:10.2e} {:9.2e} {:8.2f}\n", printable(row.name), width, row.before, row.after,
+        std::cout << fmt::format("{:{}} {:12} {:12} {:>10.2e} {:>9.2e} {:>8.2f}\n", printable(row.name), width, row.before, row.after,
                                  row.error.largest, row.error.relative, row.error.decibels());
     std::cout << fmt::format("{:{}} {:12} {:12}\n", "all", width, before, after);
     std::cout << fmt::format("copied as they are: {} bytes; written: {}{}\n", others, printable(o.out),

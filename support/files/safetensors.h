@@ -22,7 +22,7 @@ class Safetensors {
 public:
     // UserErrors, each with the file and, where it is one's, the tensor: safetensors.file, safetensors.too-large; safetensors.cut where
     // the file is shorter than it says; safetensors.header where the header is no object, or over 16 MiB; those of parse_json, among them
-    // a repeated name; safetensors.metadata, safetensors.field, safetensors.type, safetensors.shape, and safetensors.offsets where bytes lie
+    // a repeated name; safetensors.metadata, safetensors.field, safetensors.type, safetensors.shape; safetensors.offsets where bytes lie
     // outside of the file, are more or fewer than type and shape say, belong to two tensors or to none.
     explicit Safetensors(const std::filesystem::path &file);
     Safetensors(std::string content, const std::string &subject);
