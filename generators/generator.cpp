@@ -12,6 +12,7 @@
 #include "generators/commands/generate.h"
 #include "generators/commands/inspect.h"
 #include "generators/commands/list.h"
+#include "generators/commands/quantize.h"
 #include "generators/commands/show.h"
 #include "generators/commands/verify_kernel.h"
 #include "generators/doctor/doctor.h"
@@ -33,7 +34,8 @@ static int run(int argc, char **argv, const Registry &registry) {
         list_command(program, registry),    show_command(program, registry), generate_command(program, registry),
         explain_command(program, registry), diff_command(program, registry), verify_command(program, registry),
         bench_command(program, registry),   tune_command(program, registry), check_command(program, registry),
-        records_command(program, registry), cost_model_command(program),     doctor_command(program, registry)};
+        records_command(program, registry), cost_model_command(program),     quantize_command(program),
+        doctor_command(program, registry)};
     if (const auto answered = program.parse(argc, argv)) return *answered;
     for (const Command &command : commands)
         if (command.line.is_given()) return command.run();

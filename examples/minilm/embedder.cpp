@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <stdexcept>
 
@@ -34,7 +35,7 @@ Batch batch_of(const std::vector<std::vector<int32_t>> &sentences) {
 }
 
 Embedder::Embedder(const Program &program, const std::string &folder, int32_t threads) : tokenizer_(folder + "/vocab.txt") {
-    const Weights weights(folder + "/model.safetensors");
+    const tessera::Safetensors weights(std::filesystem::path(folder + "/model.safetensors"));
     check(program.describe(&kernel_), {});
     TessKernelInfo about = {};
     about.size = sizeof about;

@@ -1,10 +1,25 @@
 #include "operands.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <stdexcept>
+
+#include "algorithms/quantization/quantized_values.h"
+
+using namespace tessera;
+
+struct Weight {
+    std::vector<int64_t> extents;
+    std::vector<float> values;  // row-major
+};
+
+static Weight weight_of(const Safetensors &weights, const std::string &name) {
+    const SafeTensor &tensor = weights.tensor(name);
+    if (tensor.type != "F32") throw std::runtime_error("the model's tensor " + name + " should be of type F32 and is " + tensor.type);
+    Weight made{tensor.extents, std::vector<float>(tensor.bytes.size() / sizeof(float))};
+    std::memcpy(made.values.data(), tensor.bytes.data(), tensor.bytes.size());
+    return made;
+}
 
 // w[N, K] of PyTorch as w[K, N], at column `from` of a matrix of `columns` columns.
 static void place(const Weight &w, float *to, int64_t from, int64_t columns) {
@@ -14,7 +29,7 @@ static void place(const Weight &w, float *to, int64_t from, int64_t columns) {
 }
 
 // In f32.
-static Weight joined(const Weights &weights, const std::string &name, int64_t layers) {
+static Weight joined(const Safetensors &weights, const std::string &name, int64_t layers) {
     static const std::map<std::string, std::string> whole = {{"words", "word_embeddings.weight"},
                                                              {"places", "position_embeddings.weight"},
                                                              {"gamma", "LayerNorm.weight"},
@@ -34,9 +49,9 @@ static Weight joined(const Weights &weights, const std::string &name, int64_t la
         {"gamma_out", {"output.LayerNorm.weight"}},
         {"beta_out", {"output.LayerNorm.bias"}},
     };
-    if (const auto it = whole.find(name); it != whole.end()) return weights.tensor("embeddings." + it->second);
+    if (const auto it = whole.find(name); it != whole.end()) return weight_of(weights, "embeddings." + it->second);
     if (name == "type") {  // of the first segment: there is no other
-        const Weight types = weights.tensor("embeddings.token_type_embeddings.weight");
+        const Weight types = weight_of(weights, "embeddings.token_type_embeddings.weight");
         return {{types.extents.at(1)}, {types.values.begin(), types.values.begin() + types.extents[1]}};
     }
     const auto it = of_layer.find(name);
@@ -45,7 +60,7 @@ static Weight joined(const Weights &weights, const std::string &name, int64_t la
     for (int64_t layer = 0; layer < layers; layer++) {
         int64_t at = 0;
         for (const std::string &part : it->second) {
-            const Weight w = weights.tensor("encoder.layer." + std::to_string(layer) + "." + part);
+            const Weight w = weight_of(weights, "encoder.layer." + std::to_string(layer) + "." + part);
             const int64_t columns = w.extents.at(0) * static_cast<int64_t>(it->second.size());
             if (stack.extents.empty()) {
                 stack.extents = {layers};
@@ -61,26 +76,8 @@ static Weight joined(const Weights &weights, const std::string &name, int64_t la
     return stack;
 }
 
-// Of each column of w[L, K, N], [L, N]: the largest magnitude over 127, or 1 where all are 0.
-static Weight column_scales(const Weight &w) {
-    const int64_t L = w.extents.at(0), K = w.extents.at(1), N = w.extents.at(2);
-    Weight scales{{L, N}, std::vector<float>(static_cast<size_t>(L * N))};
-    for (int64_t l = 0; l < L; l++)
-        for (int64_t k = 0; k < K; k++)
-            for (int64_t n = 0; n < N; n++) {
-                float &most = scales.values[static_cast<size_t>(l * N + n)];
-                most = std::max(most, std::fabs(w.values[static_cast<size_t>((l * K + k) * N + n)]));
-            }
-    for (float &scale : scales.values) scale = scale > 0 ? scale / 127 : 1;
-    return scales;
-}
-
-static void quantise(const Weight &w, std::vector<char> &to) {
-    const Weight scales = column_scales(w);
-    const size_t K = static_cast<size_t>(w.extents[1]), N = static_cast<size_t>(w.extents[2]);
-    for (size_t i = 0; i < w.values.size(); i++)
-        to[i] = static_cast<char>(static_cast<int8_t>(std::lrint(w.values[i] / scales.values[i / (K * N) * N + i % N])));
-}
+// w[L, K, N] in 8 bits, a scale for each l and n.
+static QuantizedValues quantized(const Weight &w) { return quantize(w.values, w.extents, {{1, 0, 1}}, code_format("int8"), ScaleRule()); }
 
 // To the nearest of bf16, ties to even; there is no NaN among weights.
 static uint16_t bf16_of(float value) {
@@ -89,10 +86,10 @@ static uint16_t bf16_of(float value) {
     return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-Operand operand(const Weights &weights, const std::string &name, int32_t type, int64_t layers) {
+Operand operand(const Safetensors &weights, const std::string &name, int32_t type, int64_t layers) {
     const std::string scale = "scale_";
-    const Weight w =
-        name.starts_with(scale) ? column_scales(joined(weights, "w_" + name.substr(scale.size()), layers)) : joined(weights, name, layers);
+    Weight w = joined(weights, name.starts_with(scale) ? "w_" + name.substr(scale.size()) : name, layers);
+    if (name.starts_with(scale)) w = {{w.extents.at(0), w.extents.at(2)}, quantized(w).scales.scales};
     Operand made{w.extents, std::vector<char>(w.values.size() * tess_dtype_size(type))};
     if (type == TESS_F32) {
         std::memcpy(made.bytes.data(), w.values.data(), made.bytes.size());
@@ -102,7 +99,8 @@ Operand operand(const Weights &weights, const std::string &name, int32_t type, i
             std::memcpy(made.bytes.data() + 2 * i, &value, 2);
         }
     } else if (type == TESS_I8 && w.extents.size() == 3) {
-        quantise(w, made.bytes);
+        const QuantizedValues codes = quantized(w);
+        std::memcpy(made.bytes.data(), codes.codes.data(), made.bytes.size());
     } else {
         throw std::runtime_error("the operand " + name + " is wanted in a type that weights are not rounded to");
     }

@@ -3,8 +3,9 @@
 #include <tessera.h>
 
 #include <string>
+#include <vector>
 
-#include "weights.h"
+#include "support/files/safetensors.h"
 
 struct Operand {
     std::vector<int64_t> extents;
@@ -12,6 +13,5 @@ struct Operand {
 };
 
 // That of sentence_embedding (generator.cpp) with `layers` layers. In bf16, values are rounded to nearest; in i8 they are a product's
-// weights over the largest of their column, times 127, and scale_<product> takes them back. std::runtime_error for a name or type that the
-// model has nothing for.
-Operand operand(const Weights &weights, const std::string &name, int32_t type, int64_t layers);
+// weights with a scale for each column, scale_<product>. std::runtime_error for a name or type that the model has nothing for.
+Operand operand(const tessera::Safetensors &weights, const std::string &name, int32_t type, int64_t layers);

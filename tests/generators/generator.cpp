@@ -25,7 +25,8 @@ TEST_CASE("help and version end well") {
 
 TEST_CASE("the command line's errors have the form of all others") {
     check_refused({}, {"error[command.unknown]: tessera-generator: expected a command, got no command; the commands are list, show, "
-                       "generate, explain, diff, verify, bench, tune, check, records, cost-model, doctor. --help describes them."});
+                       "generate, explain, diff, verify, bench, tune, check, records, "
+                       "cost-model, quantize, doctor. --help describes them."});
     check_refused({"lst"}, {"got 'lst'; ", "Did you mean 'list'?"});
     check_refused({"show"}, {"error[command.arguments]: tessera-generator show: algorithm is required; tessera-generator show --help "
                              "describes the arguments."});

@@ -1,0 +1,282 @@
+#include "generators/commands/quantize.h"
+
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <regex>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/quantization/quantized_values.h"
+#include "support/files/json_text.h"
+#include "support/files/safetensors.h"
+#include "support/text/error.h"
+#include "support/text/printable.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+enum class Per { tensor, channel, group };
+constexpr const char *per_names[] = {"tensor", "channel", "group"};
+
+struct QuantizeOptions {
+    std::string file, out, format = "int8", scale_type = "f32";
+    std::vector<std::string> tensors, keep;
+    Per per = Per::channel;
+    Fit fit = Fit::min_max;
+    int64_t axis = 0, group = 32;
+    double percent = 99.9;
+    bool zero_points = false, transpose = false, simulate = false, json = false;
+};
+
+// What a name of --format stands for, where it says more than the codes.
+struct Preset {
+    const char *name, *codes;
+    int64_t group;
+    DType scales;
+};
+constexpr Preset presets[] = {
+    {"mxfp8", "f8e4m3fn", 32, DType::f8e8m0fnu}, {"mxfp4", "f4e2m1fn", 32, DType::f8e8m0fnu}, {"nvfp4", "f4e2m1fn", 16, DType::f8e4m3fn}};
+
+struct StoredType {
+    DType type;
+    const char *name;  // in safetensors
+};
+constexpr StoredType stored_types[] = {
+    {DType::f32, "F32"},
+    {DType::f64, "F64"},
+    {DType::f16, "F16"},
+    {DType::bf16, "BF16"},
+    {DType::i8, "I8"},
+    {DType::u8, "U8"},
+    {DType::f8e4m3fn, "F8_E4M3"},
+    {DType::f8e5m2, "F8_E5M2"},
+    {DType::f8e4m3fnuz, "F8_E4M3FNUZ"},
+    {DType::f8e5m2fnuz, "F8_E5M2FNUZ"},
+    {DType::f8e8m0fnu, "F8_E8M0"},
+};
+
+const char *stored_name(DType type) {
+    for (const StoredType &t : stored_types)
+        if (t.type == type) return t.name;
+    throw InternalError("codes and scales have types that a file can keep");
+}
+
+// Of what may be quantised: floats of two bytes or more.
+const StoredType *wide_float(const SafeTensor &t) {
+    for (const StoredType &known : stored_types)
+        if (t.type == known.name && is_float(known.type) && size_of(known.type) > 1) return &known;
+    return nullptr;
+}
+
+std::vector<float> values_of(const SafeTensor &t, DType type) {
+    const auto size = static_cast<size_t>(size_of(type));
+    std::vector<float> values(t.bytes.size() / size);
+    if (type == DType::f32) {
+        if (!values.empty()) std::memcpy(values.data(), t.bytes.data(), t.bytes.size());
+        return values;
+    }
+    for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(load_scalar(type, t.bytes.data() + i * size).real);
+    return values;
+}
+
+bool is_chosen(const SafeTensor &t, const QuantizeOptions &o) {
+    const auto any = [&](const std::vector<std::string> &patterns) {
+        return std::any_of(patterns.begin(), patterns.end(), [&](const std::string &p) { return matches_pattern(t.name, p); });
+    };
+    return wide_float(t) && !any(o.keep) && (o.tensors.empty() ? t.extents.size() > 1 : any(o.tensors));
+}
+
+// One tensor of the table.
+struct Row {
+    std::string name, scheme;
+    size_t before = 0, after = 0;
+    QuantizationError error;
+    bool exact = false;
+};
+
+struct Plan {
+    const CodeFormat *format = nullptr;
+    ScaleRule rule;
+    Per per = Per::channel;
+    int64_t axis = 0, group = 0;
+
+    explicit Plan(const QuantizeOptions &o) : per(o.per), axis(o.axis), group(o.group) {
+        rule = {o.fit, o.percent, o.zero_points, dtype_named(o.scale_type)};
+        std::string codes = o.format;
+        for (const Preset &preset : presets)
+            if (o.format == preset.name) codes = preset.codes, per = Per::group, group = preset.group, rule.scales = preset.scales;
+        format = &code_format(codes);
+    }
+    Blocks blocks(size_t rank) const {
+        return per == Per::tensor ? per_tensor(rank) : per == Per::channel ? per_channel(rank, axis) : per_group(rank, axis, group);
+    }
+    std::string scheme() const {
+        std::string text = std::string("per ") + per_names[static_cast<int>(per)];
+        if (per == Per::group) text += " of " + std::to_string(group);
+        if (per != Per::tensor) text += ", axis " + std::to_string(axis);
+        text += std::string(", ") + fit_names[static_cast<int>(rule.fit)];
+        if (rule.fit == Fit::percentile) text += fmt::format(" {:g}", rule.percent);
+        if (rule.zero_points) text += ", zero points";
+        return text + ", scales " + name_of(rule.scales);
+    }
+    // What the file's metadata say of one tensor.
+    ordered_json document(const SafeTensor &t, bool transposed) const {
+        ordered_json made = {{"format", format->name}, {"per", per_names[static_cast<int>(per)]}};
+        if (per != Per::tensor) made["axis"] = axis;
+        if (per == Per::group) made["group"] = group;
+        made["scales"] = name_of(rule.scales);
+        made["zero_points"] = rule.zero_points;
+        made["fit"] = fit_names[static_cast<int>(rule.fit)];
+        if (rule.fit == Fit::percentile) made["percentile"] = rule.percent;
+        made["transposed"] = transposed, made["type"] = t.type, made["shape"] = t.extents;
+        return made;
+    }
+};
+
+std::vector<StoredTensor> simulated(const QuantizedValues &q, const SafeTensor &t, DType type) {
+    const std::vector<float> values = dequantize(q);
+    const auto size = static_cast<size_t>(size_of(type));
+    StoredTensor made{t.name, type, t.extents, std::string(values.size() * size, '\0')};
+    for (size_t i = 0; i < values.size(); i++)
+        store_scalar(made.bytes.data() + i * size, Scalar::of_real(type, static_cast<double>(values[i])));
+    return {made};
+}
+
+void print(const std::vector<Row> &rows, const Plan &plan, const QuantizeOptions &o, size_t others) {
+    size_t before = 0, after = 0, width = 6;
+    for (const Row &row : rows) before += row.before, after += row.after, width = std::max(width, printable(row.name).size());
+    if (o.json) {
+        ordered_json document = {
+            {"format", "tessera-quantize"}, {"codes", plan.format->name}, {"scheme", plan.scheme()}, {"tensors", ordered_json::array()}};
+        for (const Row &row : rows) {
+            ordered_json one = {{"name", row.name},
+                                {"bytes_before", row.before},
+                                {"bytes_after", row.after},
+                                {"largest_error", row.error.largest},
+                                {"relative_rms_error", row.error.relative}};
+            one["sqnr_db"] = std::isfinite(row.error.decibels()) ? ordered_json(row.error.decibels()) : ordered_json();
+            document["tensors"].push_back(one);
+        }
+        document["bytes_before"] = before, document["bytes_after"] = after, document["bytes_copied"] = others;
+        std::cout << lossy_json_text(document, 2) << "\n";
+        return;
+    }
+    std::cout << fmt::format("{}, {}\n", plan.format->name, plan.scheme());
+    std::cout << fmt::format("{:{}} {:>12} {:>12} {:>10} {:>9} {:>8}\n", "tensor", width, "bytes", "after", "max error", "relative",
+                             "SQNR dB");
+    for (const Row &row : rows)
+        std::cout << fmt::format("{:{}} {:12} {:12} {:>10.2e} {:>9.2e} {:>8.2f}\n", printable(row.name), width, row.before, row.after,
+                                 row.error.largest, row.error.relative, row.error.decibels());
+    std::cout << fmt::format("{:{}} {:12} {:12}\n", "all", width, before, after);
+    std::cout << fmt::format("copied as they are: {} bytes; written: {}{}\n", others, printable(o.out),
+                             o.simulate ? ", with what codes stand for in place of codes" : "");
+}
+
+int run(const QuantizeOptions &o) {
+    const Plan plan(o);
+    const Safetensors file(o.file);
+    std::vector<SafeTensor> written;
+    std::vector<std::vector<StoredTensor>> kept;  // the bytes of what is new
+    std::vector<Row> rows;
+    ordered_json about = {{"format", "tessera-quantization"}, {"version", 1}, {"tensors", ordered_json::object()}};
+    size_t others = 0;
+    for (const SafeTensor &t : file.tensors()) {
+        if (!is_chosen(t, o)) {
+            written.push_back(t), others += t.bytes.size();
+            continue;
+        }
+        try {
+            const DType type = wide_float(t)->type;
+            const std::vector<float> values = values_of(t, type);
+            const QuantizedValues q = quantize(values, t.extents, plan.blocks(t.extents.size()), *plan.format, plan.rule);
+            Row row{t.name, plan.scheme(), t.bytes.size(), 0, error_of(q, values)};
+            const std::vector<StoredTensor> real = stored_tensors(q, t.name, o.transpose);
+            for (const StoredTensor &stored : real) row.after += stored.bytes.size();
+            rows.push_back(row);
+            kept.push_back(o.simulate ? simulated(q, t, type) : real);
+        } catch (const UserError &error) {
+            throw UserError(error.id(),
+                            "tensor '" + t.name + "' of '" + o.file + "': " + error.message() + " --keep leaves a tensor as it is.");
+        }
+        for (const StoredTensor &stored : kept.back())
+            written.push_back({stored.name, stored_name(stored.type), stored.extents, stored.bytes});
+        about["tensors"][t.name] = plan.document(t, o.transpose);
+    }
+    if (rows.empty()) {
+        std::vector<std::string> names;
+        for (const SafeTensor &t : file.tensors())
+            if (wide_float(t) && names.size() < 8) names.push_back(t.name);
+        throw UserError("quantization.pattern",
+                        "'" + o.file + "': expected floats whose names are like " +
+                            (o.tensors.empty() ? "anything, with two axes or more" : "'" + join(o.tensors, "', '") + "'") +
+                            "; there is none. Among its floats are " + join(names) + ".");
+    }
+    std::map<std::string, std::string> metadata = file.metadata();
+    if (!o.simulate) metadata["tessera.quantization"] = json_text(about);
+    write_safetensors(o.out, std::move(written), metadata);
+    print(rows, plan, o, others);
+    return exit_ok;
+}
+
+}  // namespace
+
+bool matches_pattern(const std::string &name, const std::string &pattern) {
+    if (pattern.starts_with("re:")) {
+        try {
+            return std::regex_match(name, std::regex(pattern.substr(3)));
+        } catch (const std::regex_error &error) {
+            throw UserError("quantization.pattern", "'" + pattern + "': expected a regular expression behind 're:'; " + error.what() + ".");
+        }
+    }
+    // Where a star was, the rest is tried from each later place; only the last star needs that.
+    size_t n = 0, p = 0, star = std::string::npos, from = 0;
+    while (n < name.size()) {
+        if (p < pattern.size() && pattern[p] == '*') star = p++, from = n;
+        else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) p++, n++;
+        else if (star != std::string::npos) p = star + 1, n = ++from;
+        else return false;
+    }
+    return pattern.find_first_not_of('*', p) == std::string::npos;
+}
+
+Command quantize_command(ProgramLine &program) {
+    auto o = std::make_shared<QuantizeOptions>();
+    const CommandLine line =
+        program.command("quantize", "Make codes of few bits with scales of a model's tensors, and say what that costs");
+    line.option("file", o->file, "The model, a safetensors file").required();
+    line.option("-o,--out", o->out, "The safetensors file to write").takes("FILE").required();
+    std::vector<std::string> formats = code_format_names();
+    for (const Preset &preset : presets) formats.emplace_back(preset.name);
+    line.option("--tensors", o->tensors,
+                "Which: a pattern with * and ?, or re: and a regular expression; else all floats with two axes or more")
+        .takes("PATTERN")
+        .one_value_each();
+    line.option("--keep", o->keep, "Which of them stay as they are").takes("PATTERN").one_value_each();
+    line.option("--format", o->format, "Of the codes. mxfp8, mxfp4 and nvfp4 say groups and scales too").one_of(formats).shows_default();
+    line.choice("--per", o->per, {"tensor", "channel", "group"}, "What shares a scale").shows_default("channel");
+    line.option("--axis", o->axis, "That of channels, or along which groups lie; below 0 from the last").shows_default("0, of groups -1");
+    line.option("--group", o->group, "Elements of a group").shows_default();
+    line.option("--scales", o->scale_type, "Their type").one_of({"f32", "f16", "bf16", "f8e8m0fnu", "f8e4m3fn"}).shows_default();
+    line.choice("--scale", o->fit, {"minmax", "percentile", "mse"},
+                "How they are chosen: by extremes, a percentile, or the least square error")
+        .shows_default("minmax");
+    line.option("--percentile", o->percent, "For --scale percentile").number_in(50, 100).shows_default();
+    line.flag("--zero-points", o->zero_points, "Ranges of integers need not be symmetric around 0");
+    line.flag("--symmetric", o->zero_points, "They are: no zero points, as without this option").excludes(line.added("--zero-points"));
+    line.flag("--transpose", o->transpose, "Write [N, K] as [K, N], as matmul_qint8 takes it");
+    line.flag("--simulate", o->simulate, "Write what codes stand for, in the tensor's own type and shape: to try a program's accuracy");
+    line.flag("--json", o->json, "Print JSON");
+    return {line, [=] {
+                const bool grouped = o->per == Per::group || o->format.starts_with("mxfp") || o->format == "nvfp4";
+                if (!line.has("--axis")) o->axis = grouped ? -1 : 0;
+                if (line.has("--symmetric")) o->zero_points = false;
+                return run(*o);
+            }};
+}
+
+}  // namespace tessera

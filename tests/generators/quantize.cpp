@@ -1,0 +1,81 @@
+// The command quantize: what it writes, prints and refuses. tests/oracle/quantization.py compares its codes with NumPy's.
+#include "generators/commands/quantize.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "support/files/safetensors.h"
+#include "tests/generators/harness.h"
+
+namespace tessera::test_quantize {
+
+using namespace tessera::test;
+
+static std::string floats(const std::vector<float> &values) {
+    std::string bytes(values.size() * 4, '\0');
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+}
+
+TEST_CASE("quantize writes codes with scales, copies the rest and says how") {
+    const TemporaryFolder folder;
+    const std::string in = folder.path() / "in", out = folder.path() / "out";
+    const std::string w = floats({127, -1, 2, 254, 2, 4}), b = floats({1, 2});
+    write_safetensors(in, {{"w", "F32", {2, 3}, w}, {"b", "F32", {2}, b}, {"ids", "I64", {1, 1}, "12345678"}}, {{"format", "pt"}});
+    const Outcome text = generator({"quantize", in, "--out", out});
+    CHECK(text.err == "");
+    CHECK_THAT(text.out, Catch::StartsWith("int8, per channel, axis 0, minmax, scales f32\n") &&
+                             Catch::Contains("w                24           14   0.00e+00  0.00e+00      inf\n") &&
+                             Catch::Contains("copied as they are: 16 bytes"));
+    const Safetensors made{std::filesystem::path(out)};
+    CHECK(made.tensor("w").bytes == std::string("\x7f\xff\x02\x7f\x01\x02"));
+    CHECK(made.tensor("w_scales").bytes == floats({1, 2}));
+    CHECK(made.tensor("b").bytes == b);
+    CHECK(made.tensor("ids").type == "I64");
+    CHECK(made.metadata().at("format") == "pt");
+    const auto about = nlohmann::json::parse(made.metadata().at("tessera.quantization"));
+    CHECK(about["tensors"]["w"]["format"] == "int8");
+    CHECK(about["tensors"]["w"]["shape"] == std::vector<int>{2, 3});
+
+    CHECK(generator({"quantize", in, "--out", out, "--transpose"}).code == 0);
+    CHECK(Safetensors(std::filesystem::path(out)).tensor("w").bytes == std::string("\x7f\x7f\xff\x01\x02\x02"));
+    CHECK(generator({"quantize", in, "--out", out, "--simulate"}).code == 0);
+    CHECK(Safetensors(std::filesystem::path(out)).tensor("w").bytes == w);
+    const Outcome json =
+        generator({"quantize", in, "--out", out, "--json", "--format", "f8e4m3fn", "--per", "tensor", "--tensors", "re:[wb]"});
+    REQUIRE(json.code == 0);
+    CHECK(nlohmann::json::parse(json.out)["tensors"].size() == 2);
+}
+
+TEST_CASE("quantize refuses what it cannot do") {
+    const TemporaryFolder folder;
+    const std::string in = folder.path() / "in", out = folder.path() / "out";
+    write_safetensors(in,
+                      {{"w", "F32", {2, 3}, floats({1, 2, 3, 4, 5, 6})},
+                       {"bad", "F32", {1, 2}, floats({1, NAN})},
+                       {"w2_scales", "F32", {1}, floats({1})},
+                       {"w2", "F32", {1, 2}, floats({1, 2})}},
+                      {});
+    check_refused({"quantize", in, "-o", out}, {"error[quantization.not-finite]: tensor 'bad'", "--keep leaves a tensor as it is"});
+    check_refused({"quantize", in, "-o", out, "--tensors", "x*"}, {"error[quantization.pattern]", "'x*'", "bad, w"});
+    check_refused({"quantize", in, "-o", out, "--tensors", "re:("}, {"error[quantization.pattern]"});
+    check_refused({"quantize", in, "-o", out, "--tensors", "w", "--format", "int4"}, {"error[quantization.packing]", "has 3"});
+    check_refused({"quantize", in, "-o", out, "--tensors", "w", "--axis", "2"}, {"error[quantization.axis]", "-2 to 1"});
+    check_refused({"quantize", in, "-o", out, "--tensors", "w", "--format", "uint8"}, {"error[quantization.rule]"});
+    check_refused({"quantize", in, "-o", out, "--tensors", "w2"}, {"error[safetensors.repeated]", "w2_scales"});
+    check_refused({"quantize", in, "-o", out, "--format", "int3"}, {"error[command.arguments]", "int4"});
+    check_refused({"quantize", folder.path() / "none", "-o", out}, {"error[safetensors.file]"});
+    CHECK(!std::filesystem::exists(out));
+}
+
+TEST_CASE("quantize chooses tensors by patterns") {
+    CHECK(matches_pattern("layer.0.w", "*.w"));
+    CHECK(matches_pattern("layer.0.w", "l*0?w"));
+    CHECK(matches_pattern("", "*"));
+    CHECK(!matches_pattern("layer.0.w", "layer"));
+    CHECK(!matches_pattern("layer.0.w", "*.0"));
+    CHECK(matches_pattern("layer.12.w", "re:layer\\.[0-9]+\\.w"));
+    CHECK(!matches_pattern("layer.12.wx", "re:layer\\.[0-9]+\\.w"));
+}
+
+}  // namespace tessera::test_quantize
