@@ -18,23 +18,6 @@ static const Handed algorithm_file{"algorithm", "algorithm file", "Pass large co
 
 bool is_algorithm_file(const std::string &name) { return name.ends_with(".json"); }
 
-// Folders of schedules are called by the names of policies. `place` is where in the document the algorithm stands.
-static void check_policy(const nlohmann::json &algorithm, const std::string &place) {
-    const std::string name = algorithm.at("numerics").at("name");
-    const auto is_in_words = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-    if (!name.empty() && name.size() <= 48 && std::all_of(name.begin(), name.end(), is_in_words)) return;
-    throw UserError("algorithm.numerics", place + "/numerics/name: expected at most 48 lower-case letters, digits and '_', got '" +
-                                              quotable(name) + "'; Tessera's own policies are " + join(numerics_names()) +
-                                              ". Rename the policy.");
-}
-
-static void check_policies(const nlohmann::json &document) {
-    check_policy(document, "");
-    if (!document.contains("callees")) return;
-    size_t at = 0;
-    for (const nlohmann::json &callee : document.at("callees")) check_policy(callee, "/callees/" + std::to_string(at++));
-}
-
 // What an algorithm is with everything that it calls: a short text can say a program that no machine has room for.
 struct Size {
     int64_t stages = 0, levels = 1;
@@ -67,7 +50,7 @@ Algorithm read_algorithm(const std::filesystem::path &file) {
     const nlohmann::json document = parse_json(text, subject);
     try {
         Algorithm algorithm = algorithm_from_json(document);
-        check_policies(document), check_size(document);
+        check_size(document);
         verify(algorithm);
         check_monoid_laws(algorithm);
         return algorithm;

@@ -96,7 +96,7 @@ TEST_CASE("show --json writes what commands take, of every algorithm of the libr
     json other = to_json(library::matmul(numerics_named("f32")));
     const std::vector<std::string> tiles = {"show", file, "--what", "tiles", "--target", "avx2"};
     write_file(file, other.dump());
-    CHECK(generator(tiles).err == "note: matmul on avx2: schedule 'matmul/avx2'; --schedule chooses another\n");
+    CHECK_THAT(generator(tiles).err, Catch::Contains("note: matmul on avx2: schedule 'matmul/f32/avx2/"));
     other["name"] = "layernorm";
     write_file(file, other.dump());
     CHECK_THAT(generator(tiles).err,
@@ -144,8 +144,8 @@ TEST_CASE("mistakes in an algorithm file are refused with the file's name") {
     refuse(with("/stages", json::array()), "json.unknown-field", {"algorithm: /stages: there is no field of this name"});
     refuse(with("/outputs", {"nothing"}), "algorithm.output", {"layernorm"});
     refuse(with("/name", "../../etc"), "algorithm.name", {"a name has letters, digits and '_'"});
-    refuse(with("/numerics/name", "../f32"), "algorithm.numerics",
-           {"/numerics/name: expected at most 48 lower-case letters, digits and '_', got '../f32'; Tessera's own policies are f32, "});
+    refuse(with("/numerics/name", "../f32"), "numerics.policy",
+           {"/numerics: numerics policy '../f32': expected a name of at most 48 lower-case letters, digits and '_'"});
     check_words([&] { read_algorithm(folder.path() / "none.json"); }, {"error[algorithm.file]: algorithm file '"});
     check_words([&] { read_algorithm(folder.path()); }, {"error[algorithm.file]"});
     // What is given beside it.
