@@ -16,7 +16,8 @@ inline constexpr int64_t max_call_levels = 64;
 bool is_algorithm_file(const std::string &name);
 
 // The algorithm in a file, which is legal, keeps the laws of its monoids and carries names that artifacts may have. UserErrors, all of
-// which name the file: algorithm.file; algorithm.too-large (over 16 MiB, or over the limits above); those of parse_json, algorithm_from_json, verify and check_monoid_laws.
+// which name the file: algorithm.file; algorithm.too-large (over 16 MiB, or over the limits above); those of parse_json,
+// algorithm_from_json, verify and check_monoid_laws.
 Algorithm read_algorithm(const std::filesystem::path &file);
 
 }  // namespace tessera
