@@ -121,23 +121,38 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
     return all;
 }
 
+// The kernel under the schedule, which is shown to be safe. UserError why it is not.
+Kernel made_kernel(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Target &target,
+                   const Library &library) {
+    const ResolvedSchedule resolved =
+        applied_schedule(schedule, declared, fixed, library, callees_matched(target, library, false)).resolved;
+    check(resolved, declared);
+    check_requires(resolved, target);
+    Kernel kernel = lower_variants(declared.name, resolved, bind_extents(declared, fixed), target);
+    for (const KernelVariant &variant : kernel.variants)
+        if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty())
+            throw UserError("schedule.unproved", assumed.front());
+    return kernel;
+}
+
 // Why the schedule does not apply to the kernel; "" where it does.
 std::string refusal(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Target &target,
                     const Library &library) {
     try {
-        const ResolvedSchedule resolved =
-            applied_schedule(schedule, declared, fixed, library, callees_matched(target, library, false)).resolved;
-        check(resolved, declared);
-        check_requires(resolved, target);
-        const Kernel kernel = lower_variants(declared.name, resolved, bind_extents(declared, fixed), target);
-        for (const KernelVariant &variant : kernel.variants) {
-            if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty()) return assumed.front();
+        for (const KernelVariant &variant : made_kernel(schedule, declared, fixed, target, library).variants) {
             const std::vector<Argument> &arguments = variant.program.arguments;
             if (std::any_of(arguments.begin(), arguments.end(), [](const Argument &a) { return a.packed.has_value(); }))
                 return "it takes operands packed ahead of time, which changes the kernel's arguments, so it has to be named";
         }
         return "";
     } catch (const UserError &error) { return error.what(); }
+}
+
+bool can_be_made(const Schedule &schedule, const Algorithm &declared, const Target &target, const Library &library) {
+    try {
+        made_kernel(schedule, declared, {}, target, library);
+        return true;
+    } catch (const UserError &) { return false; }
 }
 
 bool fits_stages(const Schedule &schedule, const Algorithm &algorithm, const Target &target, const Library &library) {
@@ -166,7 +181,7 @@ std::optional<Schedule> family_of(const Algorithm &declared, const std::string &
         if (is_own) return schedule;
         // Made for another policy: it has to fit the stages, and to keep to this one.
         const Target own = target_named(target);
-        if (fits_stages(schedule, declared, own, library) && refusal(schedule, declared, {}, own, library).empty()) return schedule;
+        if (fits_stages(schedule, declared, own, library) && can_be_made(schedule, declared, own, library)) return schedule;
     }
     return {};
 }
