@@ -27,8 +27,7 @@ Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix)
     const DType real = f.numerics().accumulate;
     const Groups k(f, w.K);
     const Tile byte = w.tensors[0].at({{k.bytes.name, k.byte()}}, names_of({w.N, k.groups, k.in_group}));
-    const Tile code = (byte >> cast(DType::i32, f.index(k.half)) * 4) && f.scalar(DType::i32, 15);
-    const Tile numbers = cast(real, twice_e2m1(code)).named(prefix + "weights");  // (N, groups, byte, half)
+    const Tile numbers = cast(real, twice_e2m1(half_of(byte, k.half))).named(prefix + "weights");  // (N, groups, byte, half)
     std::vector<std::string> dims = x.dims();
     dims.pop_back();
     for (const Dim &d : {k.groups, k.in_group, k.half}) dims.push_back(d.name);
@@ -39,6 +38,11 @@ Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix)
 }
 
 }  // namespace
+
+Tile half_of(const Tile &byte, const Dim &half) {
+    Builder &f = byte.builder();
+    return (byte >> cast(DType::i32, f.index(half)) * 4) && f.scalar(DType::i32, 15);
+}
 
 Tile twice_e2m1(const Tile &code) {
     const auto number = [&](uint32_t n) { return code.builder().scalar(DType::i32, static_cast<double>(static_cast<int32_t>(n))); };

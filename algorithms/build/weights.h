@@ -27,6 +27,9 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
 // its column or group. Where there are codes, stages are "<prefix>weights", "<prefix>inner", and of groups "<prefix>scales".
 Tile multiply(const Tile &x, const Weights &w, const std::string &prefix = "");
 
+// The codes of bytes that have two: `half`, a dim of 2, counts the low one first. An i32 of 0 ..= 15.
+Tile half_of(const Tile &byte, const Dim &half);
+
 // Twice the number that a code of f4e2m1fn stands for, an i32 of 0 ..= 15: the integer 0, 1, 2, 3, 4, 6, 8, 12 or its negative. The
 // magnitudes are the hex digits of one word, from its lowest.
 Tile twice_e2m1(const Tile &code);

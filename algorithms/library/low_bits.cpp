@@ -42,7 +42,7 @@ struct Nibbles : Quantised {
         const Dim B = f.dim(derived_dim("B", extent("K") / Expr(2)));
         P = f.dim("P", group / 2), H = f.dim("H", 2);
         Tile byte = f.input("codes", {N, B}, DType::u8).at({{"B", variable("G") * Expr(group / 2) + variable("P")}}, names_of({N, G, P}));
-        code = (cast(DType::i32, byte) >> cast(DType::i32, f.index(H)) * 4) && f.scalar(DType::i32, 15);
+        code = half_of(byte, H);
     }
     static int64_t checked(int64_t group) {
         if (group % 2)

@@ -77,14 +77,14 @@ std::vector<T> transpose(const std::vector<T> &values, const std::vector<int64_t
     return made;
 }
 
+}  // namespace
+
 StoredTensor stored_floats(const std::string &name, DType type, const std::vector<int64_t> &extents, const std::vector<float> &values) {
     StoredTensor made{name, type, extents, std::string(values.size() * static_cast<size_t>(size_of(type)), '\0')};
     for (size_t i = 0; i < values.size(); i++)
         store_scalar(made.bytes.data() + i * static_cast<size_t>(size_of(type)), Scalar::of_real(type, static_cast<double>(values[i])));
     return made;
 }
-
-}  // namespace
 
 std::vector<StoredTensor> stored_tensors(const QuantizedValues &q, const std::string &name, bool transposed) {
     std::vector<uint8_t> codes = q.codes;

@@ -44,6 +44,9 @@ struct StoredTensor {
     std::string bytes;  // row-major
 };
 
+// Numbers as a float type keeps them, each rounded to the nearest.
+StoredTensor stored_floats(const std::string &name, DType type, const std::vector<int64_t> &extents, const std::vector<float> &values);
+
 // Codes by the name itself, and "<name>_scales", "<name>_zeros" (in the codes' type) and "<name>_tensor_scale" (f32, [1]) where there are
 // such, with the axes that block_counts says. Codes of 4 bits have half the last extent, in u8, the first of two in the low half.
 // `transposed` swaps the two axes of a matrix, in codes, and in scales that have both. UserErrors quantization.packing for codes of 4 bits

@@ -195,8 +195,8 @@ static DType dtype(const JsonReader &reader) {
     return reader.located([&] { return dtype_named(name); });
 }
 
-template <typename E>
-static E named(const JsonReader &reader, const char *what, std::initializer_list<E> all) {
+template <typename E, size_t N>
+static E named(const JsonReader &reader, const char *what, const E (&all)[N]) {
     std::vector<std::string> names;
     for (E e : all) {
         if (reader.text() == name_of(e)) return e;
@@ -322,17 +322,13 @@ Numerics numerics_from_json(const JsonReader &r) {
     n.compute = n.accumulate = n.storage == DType::f64 ? DType::f64 : DType::f32;
     if (const auto given = r.find("outputs")) n.outputs = dtype(*given);
     if (const auto given = r.find("states")) n.states = dtype(*given);
-    if (const auto given = r.find("weights"))
-        n.weights =
-            named(*given, "format of weights", {WeightFormat::storage, WeightFormat::i8, WeightFormat::f8e4m3fn, WeightFormat::nvfp4});
+    if (const auto given = r.find("weights")) n.weights = named(*given, "format of weights", weight_formats);
     if (const auto given = r.find("compute")) n.compute = n.accumulate = dtype(*given);
     if (const auto given = r.find("accumulate")) n.accumulate = dtype(*given);
-    if (const auto given = r.find("rounding"))
-        n.rounding = named(*given, "rounding", {Rounding::nearest_even, Rounding::toward_zero, Rounding::up, Rounding::down});
+    if (const auto given = r.find("rounding")) n.rounding = named(*given, "rounding", roundings);
     if (const auto given = r.find("saturate")) n.saturate = given->truth();
     n.denormals = Denormals::any;
-    if (const auto given = r.find("denormals"))
-        n.denormals = named(*given, "way with denormals", {Denormals::gradual, Denormals::any, Denormals::flushed});
+    if (const auto given = r.find("denormals")) n.denormals = named(*given, "way with denormals", denormals_all);
     r.located([&] { check(n); });
     return n;
 }

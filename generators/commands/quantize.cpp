@@ -93,10 +93,9 @@ bool is_chosen(const SafeTensor &t, const QuantizeOptions &o) {
 
 // One tensor of the table.
 struct Row {
-    std::string name, scheme;
+    std::string name;
     size_t before = 0, after = 0;
     QuantizationError error;
-    bool exact = false;
 };
 
 struct Plan {
@@ -137,15 +136,6 @@ struct Plan {
         return made;
     }
 };
-
-std::vector<StoredTensor> simulated(const QuantizedValues &q, const SafeTensor &t, DType type) {
-    const std::vector<float> values = dequantize(q);
-    const auto size = static_cast<size_t>(size_of(type));
-    StoredTensor made{t.name, type, t.extents, std::string(values.size() * size, '\0')};
-    for (size_t i = 0; i < values.size(); i++)
-        store_scalar(made.bytes.data() + i * size, Scalar::of_real(type, static_cast<double>(values[i])));
-    return {made};
-}
 
 void print(const std::vector<Row> &rows, const Plan &plan, const QuantizeOptions &o, size_t others) {
     size_t before = 0, after = 0, width = 6;
@@ -194,11 +184,11 @@ int run(const QuantizeOptions &o) {
             const DType type = wide_float(t)->type;
             const std::vector<float> values = values_of(t, type);
             const QuantizedValues q = quantize(values, t.extents, plan.blocks(t.extents.size()), *plan.format, plan.rule);
-            Row row{t.name, plan.scheme(), t.bytes.size(), 0, error_of(q, values)};
+            Row row{t.name, t.bytes.size(), 0, error_of(q, values)};
             const std::vector<StoredTensor> real = stored_tensors(q, t.name, o.transpose);
             for (const StoredTensor &stored : real) row.after += stored.bytes.size();
             rows.push_back(row);
-            kept.push_back(o.simulate ? simulated(q, t, type) : real);
+            kept.push_back(o.simulate ? std::vector{stored_floats(t.name, type, t.extents, dequantize(q))} : real);
         } catch (const UserError &error) {
             throw UserError(error.id(),
                             "tensor '" + t.name + "' of '" + o.file + "': " + error.message() + " --keep leaves a tensor as it is.");

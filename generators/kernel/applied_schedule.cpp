@@ -6,7 +6,8 @@
 
 namespace tessera {
 
-void check_addresses(const ResolvedSchedule &schedule, const Algorithm &declared) {
+// Whether every address of the schedule leads somewhere in the algorithm, before and after its splits. UserErrors of check.h.
+static void check_addresses(const ResolvedSchedule &schedule, const Algorithm &declared) {
     check(schedule, declared);
     const Algorithm inlined = inline_calls(declared);
     for (size_t v = 0; v < schedule.variants.size(); v++)

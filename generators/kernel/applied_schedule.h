@@ -17,7 +17,4 @@ using MatchCallee = decltype(CalleeRules::match);
 AppliedSchedule applied_schedule(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Library &library,
                                  const MatchCallee &match);
 
-// Whether every address of the schedule leads somewhere in the algorithm, before and after its splits. UserErrors of check.h.
-void check_addresses(const ResolvedSchedule &schedule, const Algorithm &declared);
-
 }  // namespace tessera

@@ -49,9 +49,7 @@ std::optional<KernelTask> task_for(const Registry &registry, const Schedule &sch
     }
     KernelTask task;
     task.algorithm = resolved.algorithm.empty() ? parts[0] : resolved.algorithm;
-    const std::vector<Registry::Entry> entries = registry.entries();
-    const bool known = std::any_of(entries.begin(), entries.end(), [&](const Registry::Entry &e) { return e.name == task.algorithm; });
-    if (!known && resolved.algorithm.empty()) return std::nullopt;
+    if (!registry.knows(task.algorithm) && resolved.algorithm.empty()) return std::nullopt;
     const std::vector<std::string> numerics = registry.numerics_names();
     if (parts.size() > 2 && std::find(numerics.begin(), numerics.end(), parts[1]) != numerics.end()) task.numerics = parts[1];
     task.target = target_for(library.ancestry(schedule), resolved.requires_features);

@@ -155,13 +155,6 @@ bool can_be_made(const Schedule &schedule, const Algorithm &declared, const Targ
     } catch (const UserError &) { return false; }
 }
 
-bool fits_stages(const Schedule &schedule, const Algorithm &algorithm, const Target &target, const Library &library) {
-    try {
-        check_addresses(applied_schedule(schedule, algorithm, {}, library, callees_matched(target, library, true)).resolved, algorithm);
-        return true;
-    } catch (const UserError &) { return false; }
-}
-
 // Where schedules of all shapes are, nearest first: those of its policy, those of its type of storage, those made for f32.
 std::vector<std::string> families_of(const Algorithm &declared) {
     std::vector<std::string> all = {declared.name + "/" + declared.numerics.name};
@@ -180,8 +173,7 @@ std::optional<Schedule> family_of(const Algorithm &declared, const std::string &
         const bool is_own = declared.numerics.name == "f32" || folder == folders.front();
         if (is_own) return schedule;
         // Made for another policy: it has to fit the stages, and to keep to this one.
-        const Target own = target_named(target);
-        if (fits_stages(schedule, declared, own, library) && can_be_made(schedule, declared, own, library)) return schedule;
+        if (can_be_made(schedule, declared, target_named(target), library)) return schedule;
     }
     return {};
 }

@@ -219,6 +219,10 @@ std::string told_again(const UserError &error) {
     return error.id() == unknown_algorithm ? all.substr(0, all.find(what_there_is)) + "." : all;
 }
 
+bool Registry::knows(const std::string &algorithm) const {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const Entry &entry) { return entry.name == algorithm; });
+}
+
 const Registry::Entry &Registry::find(const std::string &name) const {
     std::vector<std::string> names;
     for (const Entry &entry : entries_) {

@@ -72,6 +72,7 @@ public:
     // take, or an empty function. generator.target: a target whose code is not that of one of Tessera's. Files and folders are not looked
     // at: only a command that needs one fails where it is missing.
     void check() const;
+    bool knows(const std::string &algorithm) const;
     // UserError generator.unknown-algorithm.
     const Entry &find(const std::string &name) const;
     // The algorithm in this policy, with these options. UserError as find and complete_options, generator.name when it calls itself

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -175,9 +174,7 @@ int tune(const Registry &registry, const Asked &asked) {
         campaign = campaign_of_callees(registry, options), program = program_of(registry, options);
     } else if (asked.all) {
         // Tessera's own artifacts are in every library; a generator need not have their algorithms.
-        std::set<std::string> known;
-        for (const Registry::Entry &entry : registry.entries()) known.insert(entry.name);
-        campaign.tasks = tasks_of(library_with_artifacts(registry, options), [&](const std::string &name) { return known.contains(name); });
+        campaign.tasks = tasks_of(library_with_artifacts(registry, options), [&](const std::string &name) { return registry.knows(name); });
         campaign.skips_foreign = true;
     } else {
         campaign = read_campaign(asked.campaign);

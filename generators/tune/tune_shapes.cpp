@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/measure/inputs.h"
-#include "compiler/lower/lower.h"
 #include "generators/commands/command.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
