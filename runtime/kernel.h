@@ -247,6 +247,11 @@ int32_t tess_abi2_do_par_for(void *call, int32_t (*f)(void *call, int32_t index,
 /** The worker that runs this code. */
 int32_t tess_abi2_worker(void *call);
 
+/** Copies bytes, which must not overlap, by stores past the caches where the processor has such: in vectors of so many bytes, for which
+ *  it must have the features. Other threads see them after tess_abi2_end_stream, called by the thread that wrote. TESS_OK. */
+int32_t tess_abi2_stream(void *to, const void *from, int64_t bytes, int32_t vector_bytes);
+int32_t tess_abi2_end_stream(void);
+
 /** A status; the argument is -1 where there is none. */
 static inline int32_t tess_abi2_status(int32_t kind, int32_t argument) { return kind | (argument + 1) * (1 << 12); }
 

@@ -170,6 +170,7 @@ std::optional<std::string> answer_in(const KnobsByStage &stages, const Decision 
     case Knob::parallel: return std::to_string(k.parallel.size());
     case Knob::pack: return pack_answer(stages, k, d.stage, of);
     case Knob::prefetch: return prefetch_answer(k, of);
+    case Knob::stream: return k.stream.value_or("none");
     case Knob::layout: return k.layout.empty() ? d.answers[0].value : k.layout.back().dim;
     case Knob::tail: return tail_answer(k, of);
     case Knob::split: return split_answer(k, d, of);

@@ -24,6 +24,7 @@ inline constexpr std::array knob_decisions = {
     KnobDecisions{Knob::parallel, {"parallel"}},
     KnobDecisions{Knob::pack, {"pack"}},
     KnobDecisions{Knob::prefetch, {"prefetch"}},
+    KnobDecisions{Knob::stream, {"stream"}},
     KnobDecisions{Knob::layout, {"layout"}},
     KnobDecisions{Knob::tail, {"tail"}},
     KnobDecisions{Knob::split, {"split"}},

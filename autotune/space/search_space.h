@@ -16,6 +16,7 @@
 //   parallel  how many outermost loops; perhaps none, where a scan may go on with the first
 //   pack      copies of a fold's operands in the order in which it reads them, at any loop; of those that stay as they are, ahead of time
 //   instruction
+//   stream    a large output's rows or tiles, past the caches
 //   prefetch  of a stage that runs row by row inside another: the next row, or where this one goes
 //
 // On a GPU a stage's decisions are: vector (an access of several elements), micro (a thread's part), block (a block's tile), warps, k,

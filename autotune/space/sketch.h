@@ -59,6 +59,7 @@ private:
     void ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_tails(const PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_parallel(PlannedStage &s, Knobs &k);
+    void ask_stream(const PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k);
     bool may_pack_ahead(const std::string &tensor) const;
     void ask_pack(size_t stage, const Operand &operand);

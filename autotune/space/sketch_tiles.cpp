@@ -356,6 +356,28 @@ void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
             ask_rows(result.name, placed ? std::vector<Answer>{{"none", 1}, {"0", 0.2}} : std::vector<Answer>{{"none", 1}});
 }
 
+// Of an output that no private cache holds: rows, or tiles of rows, that go past the caches.
+void Sketch::ask_stream(const PlannedStage &s, const Tiles &t, Knobs &k) {
+    const std::vector<std::string> &dims = s.view.stage->dims;
+    if (!s.output || !s.place.empty() || !s.view.maps || s.view.updates || dims.empty() || t.vector != dims.back()) return;
+    double bytes = 0;
+    for (const Tensor &result : results_of(*s.view.stage)) {
+        double all = static_cast<double>(size_of(result.dtype));
+        for (const std::string &d : result.dims) all *= static_cast<double>(plan_->extents().at(d));
+        bytes += all;
+    }
+    if (bytes <= static_cast<double>(space_.target.l2_bytes)) return;
+    std::vector<Answer> answers = {{"none", 1}};
+    for (size_t i = 0; i < s.loops.size(); i++) {
+        if (i + 1 < s.loops.size() && s.loops[i + 1].parallel) continue;
+        const bool is_innermost = i + 1 == s.loops.size() || s.loops[i].text.starts_with("micro.");
+        if (!is_innermost) answers.push_back({s.loops[i].text, 0.3});
+    }
+    if (answers.size() == 1) return;
+    const std::string loop = ask(s.view.stage->name, "stream", answers);
+    if (loop != "none") k.stream = loop;
+}
+
 void Sketch::ask_tiles(size_t i) {
     if (space_.target.is_gpu()) return ask_threads(i);
     PlannedStage &s = plan_->stage(i);
@@ -379,6 +401,7 @@ void Sketch::ask_tiles(size_t i) {
         ask_tails(s, t, k);
     }
     ask_parallel(s, k);
+    ask_stream(s, t, k);
     ask_prefetches(s, t, k);
 }
 

@@ -204,4 +204,9 @@ std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t n
     return spec;
 }
 
+int32_t stream_vector_bytes(const TileProgram &program) {
+    auto has = [&](const char *feature) { return std::count(program.features.begin(), program.features.end(), feature) > 0; };
+    return has("avx512f") ? 64 : has("avx") ? 32 : 16;
+}
+
 }  // namespace tessera

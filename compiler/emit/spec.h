@@ -26,5 +26,7 @@ std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t k
 std::vector<int64_t> spec_of(const TileProgram &program);
 // The same where it runs on the target's device.
 std::vector<int64_t> spec_of(const TileProgram &program, const Target &target);
+// The bytes that tess_abi2_stream stores at once with the program's features.
+int32_t stream_vector_bytes(const TileProgram &program);
 
 }  // namespace tessera

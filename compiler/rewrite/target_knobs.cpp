@@ -24,6 +24,7 @@ constexpr std::array uses = {
     KnobUse{Knob::parallel, Targets::cpus},    // lower
     KnobUse{Knob::pack, Targets::all},         // rewrite/split, rewrite/prepack
     KnobUse{Knob::prefetch, Targets::cpus},    // lower
+    KnobUse{Knob::stream, Targets::cpus},      // lower
     KnobUse{Knob::layout, Targets::all},       // rewrite/prepack, lower
     KnobUse{Knob::tail, Targets::all},         // lower
     KnobUse{Knob::split, Targets::all},        // rewrite/split

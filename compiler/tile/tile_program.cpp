@@ -93,11 +93,24 @@ void walk(const TileBody &body, const std::function<void(const TileNode &)> &vis
     }
 }
 
+std::vector<Expr> index_of(const Expr &load) { return {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}; }
+
+bool streams(const TileBody &body) {
+    return std::any_of(body.begin(), body.end(), [](const auto &node) {
+        const Loop *loop = std::get_if<Loop>(node.get());
+        if (loop && loop->kind == LoopKind::streamed) return true;
+        if (loop && loop->kind == LoopKind::parallel) return false;
+        const std::vector<const TileBody *> bodies = bodies_of(*node);
+        return std::any_of(bodies.begin(), bodies.end(), [](const TileBody *inner) { return streams(*inner); });
+    });
+}
+
 const char *name_of(LoopKind kind) {
     switch (kind) {
     case LoopKind::serial: return "for";
     case LoopKind::unrolled: return "unrolled";
     case LoopKind::vector: return "vector";
+    case LoopKind::streamed: return "streamed";
     case LoopKind::parallel: return "parallel";
     case LoopKind::block: return "block";
     case LoopKind::thread: return "thread";

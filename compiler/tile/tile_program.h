@@ -4,7 +4,7 @@
 //
 //   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
 //   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke
-//   Loop        := variable, count, kind, node*      serial, unrolled, vector, parallel, block, thread
+//   Loop        := variable, count, kind, node*      serial, unrolled, vector, streamed, parallel, block, thread
 //   Compute     := buffer[index…] = value where guard
 //   Copy        := the same for a value that is one load
 //   Prefetch       := buffer[index…]                      asks for a cache line; the element need not exist
@@ -15,7 +15,9 @@
 // Expressions are those of algorithms/expr/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index for
 // each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is dense and
 // row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread loops are independent
-// (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.
+// (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out. A streamed one is a serial one over
+// one Copy of elements that lie side by side, by stores past the caches; other threads see what it wrote after the outermost loop around it,
+// or after the iteration of a parallel one.
 #pragma once
 #include <concepts>
 #include <functional>
@@ -30,7 +32,7 @@
 
 namespace tessera {
 
-enum class LoopKind : uint8_t { serial, unrolled, vector, parallel, block, thread };
+enum class LoopKind : uint8_t { serial, unrolled, vector, streamed, parallel, block, thread };
 enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared };
 
 struct TileNode;
@@ -172,6 +174,12 @@ std::vector<Expr> expressions_of(const TileNode &node);
 TileNode map_expressions(TileNode node, const std::function<Expr(const Expr &)> &change);
 // Calls `visit` on every node, outer ones first.
 void walk(const TileBody &body, const std::function<void(const TileNode &)> &visit);
+
+// Whether a node of the body is a streamed loop that is in no parallel loop of it.
+bool streams(const TileBody &body);
+
+// The index of a load's element.
+std::vector<Expr> index_of(const Expr &load);
 
 // What a Compute or a Copy stores, and where; nothing of other nodes.
 struct TileStore {

@@ -282,7 +282,6 @@ private:
         double size = 1, apart = 1;
     };
 
-    static std::vector<Expr> index_of(const Expr &load) { return {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}; }
 
     Term load(const Expr &e, const Group &group, Count &all) {
         Term term{memory(e->name, index_of(e), false, e->guarded, group, all)};

@@ -27,7 +27,8 @@ typedef int32_t (*Workspace)(const int64_t *, void *, void *, const void *const 
 typedef int32_t (*Bytes)(const int64_t *, const void *const *, const void *, uint64_t *);
 typedef int32_t (*Describe)(const int64_t *, void *, void *, void *);
 typedef int32_t (*Each)(void *, int32_t (*)(void *, int32_t, uint8_t *), int32_t, int32_t, uint8_t *);
-struct { Call call; Workspace workspace; Bytes packed_bytes; Describe describe; Each each; int32_t (*worker)(void *); } tessera_runtime;
+struct { Call call; Workspace workspace; Bytes packed_bytes; Describe describe; Each each; int32_t (*worker)(void *);
+         int32_t (*stream)(void *, const void *, int64_t, int32_t); int32_t (*end_stream)(void); } tessera_runtime;
 int32_t tess_abi2_call(const int64_t *s, void *plan, void *body, const void *const *t, const void *p, const void *c) {
     return tessera_runtime.call(s, plan, body, t, p, c);
 }
@@ -42,6 +43,8 @@ int32_t tess_abi2_do_par_for(void *c, int32_t (*f)(void *, int32_t, uint8_t *), 
     return tessera_runtime.each(c, f, min, n, closure);
 }
 int32_t tess_abi2_worker(void *c) { return tessera_runtime.worker(c); }
+int32_t tess_abi2_stream(void *to, const void *from, int64_t n, int32_t bytes) { return tessera_runtime.stream(to, from, n, bytes); }
+int32_t tess_abi2_end_stream(void) { return tessera_runtime.end_stream(); }
 )";
     for (const Kernel &kernel : kernels) text += caller_source("call_" + kernel.name, kernel);
     return text;
@@ -54,6 +57,8 @@ struct RuntimeTable {
     decltype(&tess_abi2_describe) describe;
     decltype(&tess_abi2_do_par_for) each;
     decltype(&tess_abi2_worker) worker;
+    decltype(&tess_abi2_stream) stream;
+    decltype(&tess_abi2_end_stream) end_stream;
 };
 
 }  // namespace
@@ -98,7 +103,8 @@ LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : progr
     call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));
     auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
     require(call_ && table, "a loaded kernel has its caller");
-    *table = {tess_abi2_call, tess_abi2_workspace, tess_abi2_packed_bytes, tess_abi2_describe, tess_abi2_do_par_for, tess_abi2_worker};
+    *table = {tess_abi2_call, tess_abi2_workspace, tess_abi2_packed_bytes, tess_abi2_describe, tess_abi2_do_par_for, tess_abi2_worker,
+              tess_abi2_stream, tess_abi2_end_stream};
 }
 
 LoadedKernel::~LoadedKernel() { dlclose(handle_), close(file_); }

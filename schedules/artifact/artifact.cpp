@@ -68,6 +68,7 @@ StageKnobs StageKnobs::unroll(const Extents &iterations) const { return with(Kno
 StageKnobs StageKnobs::parallel(const std::vector<std::string> &loops) const { return with(Knob::parallel, loops); }
 StageKnobs StageKnobs::layout(const std::vector<std::string> &axes) const { return with(Knob::layout, axes); }
 StageKnobs StageKnobs::instruction(const std::string &family) const { return with(Knob::instruction, family); }
+StageKnobs StageKnobs::stream(const std::string &loop) const { return with(Knob::stream, loop); }
 StageKnobs StageKnobs::call(const std::string &how) const { return with(Knob::call, how); }
 StageKnobs StageKnobs::use(const std::string &schedule) const { return with(Knob::use, schedule); }
 StageKnobs StageKnobs::warps(int64_t count) const { return with(Knob::warps, count); }

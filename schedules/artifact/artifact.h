@@ -51,6 +51,7 @@ public:
     StageKnobs tail(const std::string &dim, Tail policy) const;
     StageKnobs split(const std::string &dim, Split::How how, int64_t size = 0) const;  // passes: no size
     StageKnobs tree(const std::string &dim, const std::vector<int64_t> &lanes) const;  // {"split": {dim: {"lanes": lanes}}}
+    StageKnobs stream(const std::string &loop) const;
     StageKnobs instruction(const std::string &family) const;
     StageKnobs call(const std::string &how) const;      // "inline" or "once"
     StageKnobs use(const std::string &schedule) const;  // of the scope of a call

@@ -310,6 +310,7 @@ void read_knob(Knob knob, const json &value, const std::set<std::string> &stages
         each(value, where, "operands and when",
              [&](const std::string &operand, const json &when, const FieldPlace &at) { k.prefetch[operand] = prefetch(when, stages, at); });
         break;
+    case Knob::stream: k.stream = string(value, where, "a loop of the stage"); break;
     case Knob::layout: k.layout = layout(value, where); break;
     case Knob::tail:
         each(value, where, "dims and policies",

@@ -172,6 +172,9 @@ private:
         case Knob::prefetch:
             for (const auto &[operand, when] : k.prefetch) check_prefetch(stage, operand, when, at / operand);
             break;
+        case Knob::stream:
+            if (k.stream) check_loop(stage, k, *k.stream, at);
+            break;
         case Knob::layout:
             for (const Tensor &result : stage.results) check_layout(k.layout, result, at);
             break;

@@ -33,6 +33,7 @@ enum class Knob : uint8_t {
     parallel,
     pack,
     prefetch,
+    stream,
     layout,
     tail,
     split,
@@ -76,6 +77,7 @@ inline constexpr std::array knob_rules = {
     KnobRule{Knob::parallel, "parallel", Merge::whole, About::loops},
     KnobRule{Knob::pack, "pack", Merge::entries, About::loops},
     KnobRule{Knob::prefetch, "prefetch", Merge::entries, About::loops},
+    KnobRule{Knob::stream, "stream", Merge::whole, About::loops},
     KnobRule{Knob::layout, "layout", Merge::whole, About::loops},
     KnobRule{Knob::tail, "tail", Merge::entries, About::loops},
     KnobRule{Knob::split, "split", Merge::entries, About::declared},
@@ -106,10 +108,10 @@ const std::vector<std::string> &knob_names();
 // The fields in the order of the enumeration. A field that is added to Knobs does not compile before it is named here.
 template <typename AnyKnobs>
 auto fields_of(AnyKnobs &knobs) {
-    auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call, use,
-           warps, directives] = knobs;
-    return std::tie(place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call,
-                    use, warps, directives);
+    auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, stream, layout, tail, split, instruction, call,
+           use, warps, directives] = knobs;
+    return std::tie(place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, stream, layout, tail, split,
+                    instruction, call, use, warps, directives);
 }
 static_assert(std::tuple_size_v<decltype(fields_of(std::declval<Knobs &>()))> == knob_rules.size(), "every field is a knob");
 

@@ -101,6 +101,9 @@ struct Knobs {
     std::vector<std::string> parallel;             // loops, adjacent and outermost
     std::map<std::string, Pack> pack;              // operand tensor -> copy
     std::map<std::string, PrefetchRule> prefetch;  // operand tensor, or one that the stage's dims index -> when; CPU
+    // A loop of the stage, which writes an argument: what an iteration of it computes stays near and then goes to memory past the caches,
+    // a row of the argument at a time. For results that nobody reads soon and that no cache holds; CPU.
+    std::optional<std::string> stream;
     std::vector<LayoutAxis> layout;                // of the stage's own result
     std::map<std::string, Tail> tail;              // dim -> policy
     std::map<std::string, Split> split;            // reduced or scanned dim -> split

@@ -55,16 +55,23 @@ const std::vector<Target> &built_in() {
         avx512.vector_bytes = 64, avx512.vector_registers = 32;
         avx512.l1_bytes = 48 << 10, avx512.l2_bytes = 1 << 20, avx512.l3_bytes = 32 << 20;
 
-        Target avx512_bf16 = avx512;
-        avx512_bf16.name = "avx512_bf16";
-        for (const char *feature :
-             {"gfni", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16",
-              "sse4a"})  // as LLVM uses it for such processors by AMD; those by Intel have it not
-            avx512_bf16.features.push_back(feature);
-        std::vector<std::string> known = known_features();
-        std::sort(avx512_bf16.features.begin(), avx512_bf16.features.end(), [&](const std::string &a, const std::string &b) {
-            return std::find(known.begin(), known.end(), a) < std::find(known.begin(), known.end(), b);
-        });
+        // The two kinds of processors with dot products that LLVM knows: SSE4a is of those by AMD, FP16 of those by Intel.
+        const std::vector<std::string> known = known_features();
+        auto with_dot_products = [&](const char *name, const std::vector<std::string> &more) {
+            Target target = avx512;
+            target.name = name;
+            for (const char *feature :
+                 {"gfni", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16"})
+                target.features.push_back(feature);
+            target.features.insert(target.features.end(), more.begin(), more.end());
+            std::sort(target.features.begin(), target.features.end(), [&](const std::string &a, const std::string &b) {
+                return std::find(known.begin(), known.end(), a) < std::find(known.begin(), known.end(), b);
+            });
+            return target;
+        };
+        const Target avx512_bf16 = with_dot_products("avx512_bf16", {"sse4a"});
+        Target avx512_fp16 = with_dot_products("avx512_fp16", {"avx_vnni", "avx512_fp16"});
+        avx512_fp16.l2_bytes = 2 << 20;
 
         Target arm64;
         arm64.name = "arm64", arm64.arch = Arch::arm64;
@@ -86,7 +93,7 @@ const std::vector<Target> &built_in() {
         sm80.l2_bytes = 40 << 20;
         Target sm86 = sm80;
         sm86.name = "cuda-sm86", sm86.compute_capability = 86, sm86.l2_bytes = 6 << 20;
-        return std::vector<Target>{base, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, sm80, sm86};
+        return std::vector<Target>{base, avx2, avx512, avx512_bf16, avx512_fp16, arm64, wasm32, opencl, sm80, sm86};
     }();
     return targets;
 }

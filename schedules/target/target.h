@@ -57,7 +57,8 @@ struct Target {
     friend bool operator==(const Target &, const Target &) = default;
 };
 
-// "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), "arm64" (ARMv8-A, whose NEON
+// "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4 and later), "avx512_fp16" (with
+// those of Sapphire Rapids and later), "arm64" (ARMv8-A, whose NEON
 // has fma), "wasm32" (SIMD128), any with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
 // operating system support, under its own name and with the caches of this machine; "opencl", "cuda-sm80" or "cuda-sm86", which
 // have no features. A target as a file: target_file.h. UserError target.unknown, target.unknown-feature, target.feature-set.

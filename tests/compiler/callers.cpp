@@ -117,7 +117,7 @@ TEST_CASE("eight callers of repeated calls in threads do not race") {
     write_file(folder + "/kernels.c", source_of(kernels, target));
     write_file(folder + "/main.c", main_source);
     std::string runtime;
-    for (const char *file : {"arguments", "cpu", "describe", "packed", "plan", "pool", "run", "status"})
+    for (const char *file : {"arguments", "cpu", "describe", "packed", "plan", "pool", "run", "status", "stream"})
         runtime += std::string(" '") + TESSERA_SOURCE_DIR + "/runtime/" + file + ".c'";
     // Without intrinsics, which the sanitizer does not look into, and with a runtime that it does look into.
     const Outcome compiled =

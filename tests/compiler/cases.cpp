@@ -32,6 +32,7 @@ public:
         transforms();
         for (Case &c : scan_cases(L, false)) all.push_back(std::move(c));
         for (Case &c : narrow_cases(L)) all.push_back(std::move(c));
+        for (Case &c : stream_cases(L)) all.push_back(std::move(c));
         for (Case &c : beside_cases(L)) all.push_back(std::move(c));
         for (Case &c : scatter_cases(L)) all.push_back(std::move(c));
         for (Case &c : repeat_cases(L)) all.push_back(std::move(c));
@@ -530,7 +531,7 @@ std::vector<Case> library_cases(int64_t lanes) { return Cases(lanes).all; }
 
 KnobsByStage for_gpu(KnobsByStage stages) {
     for (auto &[stage, knobs] : stages) {
-        knobs.parallel.clear(), knobs.loops.clear(), knobs.directives.clear(), knobs.levels.clear();
+        knobs.parallel.clear(), knobs.loops.clear(), knobs.directives.clear(), knobs.levels.clear(), knobs.stream.reset();
         auto outside = [](std::string &loop) {
             if (loop.starts_with("micro")) loop = "block";
         };

@@ -16,6 +16,9 @@ std::vector<Case> beside_cases(int64_t lanes);
 // Tails that are computed in narrower tiles.
 std::vector<Case> narrow_cases(int64_t lanes);
 
+// Results that go past the caches.
+std::vector<Case> stream_cases(int64_t lanes);
+
 // Weights of 4 bits.
 std::vector<Case> low_bit_cases(int64_t lanes);
 

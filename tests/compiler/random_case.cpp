@@ -603,6 +603,10 @@ private:
                 });
             if (!loaded.empty()) k.pack[any(loaded)] = {below(2) ? "root" : dims.empty() ? "root" : any(dims), {}};
         }
+        if (output && !dims.empty() && !below(6)) {
+            const std::string d = any(dims);
+            k.stream = (k.block.count(d) && below(2) ? "block." : k.micro.count(d) && below(2) ? "micro." : "") + d;
+        }
     }
 
     // Whether both are of one call, or of none.
@@ -721,6 +725,7 @@ std::string to_cpp(const RandomCase &c) {
             t += at + "split[\"" + d + "\"] = {Split::How::" + names[static_cast<size_t>(s.how)] + ", " + std::to_string(s.size) + "};\n";
         }
         for (auto &[operand, p] : k.pack) t += at + "pack[\"" + operand + "\"] = {\"" + p.at + "\", " + text_of(p.layout) + "};\n";
+        if (k.stream) t += at + "stream = \"" + *k.stream + "\";\n";
         if (!k.layout.empty()) t += at + "layout = " + text_of(k.layout) + ";\n";
     }
     for (const Condition &condition : build(c).when) t += "// where " + to_string(condition) + "\n";
@@ -765,7 +770,7 @@ std::vector<RandomCase> smaller(const RandomCase &c) {
         without(&Knobs::place), without(&Knobs::block), without(&Knobs::k), without(&Knobs::micro), without(&Knobs::vector),
             without(&Knobs::unroll);
         without(&Knobs::parallel), without(&Knobs::pack), without(&Knobs::layout), without(&Knobs::tail), without(&Knobs::split);
-        without(&Knobs::call);
+        without(&Knobs::call), without(&Knobs::stream);
     }
     for (const std::string &dim : c.known) add([&](RandomCase &r) { r.known.erase(dim); });
     for (int bit = 0; bit < 16; bit++)

@@ -51,6 +51,15 @@ TEST_CASE("memory") {
     refused({set("x", 0, at("x", 0))}, "x is an input and is stored to");
 }
 
+TEST_CASE("streamed loops") {
+    auto copy = [](const Expr &to, const Expr &from, const Expr &guard = {}) { return tile_node(Copy{"y", {to}, at("x", from), guard}); };
+    auto streamed = [](const TileBody &body) { return loop("i", N, LoopKind::streamed, body); };
+    CHECK(verify(over_n({streamed({copy(i, i)})})).empty());
+    for (const TileBody &body : {TileBody{copy(i, Expr(0))}, TileBody{copy(N - 1 - i, i)}, TileBody{copy(i, i, i < N)},
+                                 TileBody{copy(i, i), copy(i, i)}, TileBody{set("y", i, at("x", i) * at("x", i))}})
+        refused({streamed(body)}, "the streamed loop i is more than a copy of elements side by side");
+}
+
 TEST_CASE("races") {
     refused({loop("i", N, LoopKind::parallel, {set("y", 0, at("x", i), i < N)})},
             "two iterations of the parallel loop i may meet: one stores to y[0], another stores to y[0]");

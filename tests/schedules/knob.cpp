@@ -23,6 +23,7 @@ static const json &statements() {
                              {"parallel", {"block.M"}},
                              {"pack", {{"w", {{"at", "block"}, {"layout", {"N/16", "K", "N%16"}}}}}},
                              {"prefetch", {{"x", {{"loop", "y.M"}, {"ahead", 2}}}}},
+                             {"stream", "M"},
                              {"layout", {"N", "M"}},
                              {"tail", {{"M", "loop"}}},
                              {"split", {{"K", {{"how", "lanes"}, {"size", 16}}}}},

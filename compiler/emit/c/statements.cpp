@@ -75,6 +75,7 @@ private:
     const Callees &callees_;
     bool is_callee_ = false;
     Writer writer_;
+    bool in_streaming_ = false;  // inside an outermost loop that streams
     const MemoryPlan memory_;
     struct Planned {
         std::string begin, end;  // fields
@@ -330,6 +331,7 @@ private:
 
     // Written out, in vectors, or as a loop of C.
     void loop(const Loop &n, const Around &around, Pending &pending) {
+        if (n.kind == LoopKind::streamed) return flush(pending), loop(n, around.known);
         Around inner = around;
         inner.text += fmt::format("{}{} {} < {}", around.text.empty() ? "" : ", ", name_of(n.kind), n.variable, to_string(n.count));
         if (auto count = written_out(n)) {
@@ -346,9 +348,37 @@ private:
         }
     }
 
+    // One row, past the caches.
+    void stream(const Loop &n, const Known &known) {
+        const Copy &copy = *only<Copy>(n.body);
+        Known first = known;
+        first[n.variable] = Expr(0);
+        auto address = [&](const std::string &buffer, const std::vector<Expr> &index) {
+            std::string text = writer_.pointer(buffer);
+            for (size_t axis = 0; axis < index.size(); axis++)
+                if (const Expr begin = at(index[axis], first); !begin.is_constant(0))
+                    text += fmt::format(" + ({}) * {}", writer_.scalar(begin), writer_.distance(buffer, axis));
+            return text;
+        };
+        writer_.line(fmt::format("tess_abi2_stream({}, {}, (int64_t)({}) * {}, {});", address(copy.buffer, copy.index),
+                                 address(copy.value->name, index_of(copy.value)), writer_.scalar(at(n.count, known)),
+                                 size_of(copy.value.type()), stream_vector_bytes(program_)));
+    }
+
+    // What an outermost loop has streamed is there when it ends.
     void loop(const Loop &n, const Known &known) {
+        const bool ends_stream = !in_streaming_ && streams({tile_node(n)});
+        in_streaming_ |= ends_stream;
+        plain_loop(n, known);
+        if (!ends_stream) return;
+        in_streaming_ = false;
+        writer_.line("tess_abi2_end_stream();");
+    }
+
+    void plain_loop(const Loop &n, const Known &known) {
         if (n.kind == LoopKind::block || n.kind == LoopKind::thread)
             throw UserError("emit.cpu", program_.name + ": " + name_of(n.kind) + " loops are not for a CPU target.");
+        if (n.kind == LoopKind::streamed) return stream(n, known);
         const std::string count = writer_.scalar(at(n.count, known));
         if (n.kind == LoopKind::parallel) return task(n, known, count);
         const Writer::Block block(writer_);
@@ -495,11 +525,13 @@ private:
     void task(const Loop &n, const Known &known, const std::string &count) {
         const std::string number = std::to_string(task_count_++), name = stem_ + "_task" + number;
         writer_.begin_task();
+        const bool streaming = std::exchange(in_streaming_, false);
         {
             const Writer::Block block(writer_);
             writer_.line(fmt::format("const int64_t {} = index;", writer_.declare_variable(n.variable, "int64_t")));
             emit(n.body, known, true);
         }
+        in_streaming_ = streaming;
         const Writer::Finished task =
             writer_.finish(fmt::format("static TESS_MACHINE int32_t {}(void *call, int32_t index, uint8_t *closure)", name), name);
         std::string fields, values;

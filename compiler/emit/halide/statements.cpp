@@ -109,6 +109,7 @@ private:
     std::map<std::string, Buffer> dense;  // all but arguments that are not packed
     std::set<std::string> written;        // arguments
     bool in_task = false;
+    bool in_streaming = false;  // inside an outermost loop that streams
     // Of the workspace: what this program holds where it is, and the most that it and its callees hold at any time.
     struct Room {
         HExpr held = make_const(H::Int(64), 0), most = make_const(H::Int(64), 0);
@@ -183,6 +184,31 @@ private:
     }
 
     Stmt emit(const Loop &loop) {
+        const TileBody itself = {tile_node(loop)};
+        if (in_streaming || !streams(itself)) return emit_loop(loop);
+        in_streaming = true;
+        const Stmt all = emit_loop(loop);
+        in_streaming = false;
+        return Block::make(all, Evaluate::make(Call::make(H::Int(32), "tess_abi2_end_stream", {}, Call::Extern)));
+    }
+
+    Stmt emit_streamed(const Loop &loop) {
+        const Copy &copy = *only<Copy>(loop.body);
+        const std::map<std::string, Expr> first = {{loop.variable, Expr(0)}};
+        auto address = [&](const std::string &buffer, const std::vector<Expr> &index) {
+            std::vector<Expr> begin;
+            for (const Expr &e : index) begin.push_back(substitute(e, first));
+            return pointer(H::reinterpret(H::Int(64), Variable::make(H::Handle(), buffer)) +
+                           in_64_bits(values.position(buffer, begin)) * make_const(H::Int(64), size_of(addresses.dtype(buffer))));
+        };
+        const HExpr bytes = in_64_bits(values.count(loop.count)) * make_const(H::Int(64), size_of(addresses.dtype(copy.buffer)));
+        return Evaluate::make(Call::make(H::Int(32), "tess_abi2_stream",
+                                         {address(copy.buffer, copy.index), address(copy.value->name, index_of(copy.value)), bytes,
+                                          make_const(H::Int(32), stream_vector_bytes(program))},
+                                         Call::Extern));
+    }
+
+    Stmt emit_loop(const Loop &loop) {
         auto make = [&](ForType type, Stmt body) {
             return For::make(loop.variable, 0, name_shared(values.count(loop.count)), type, Partition::Never, DeviceAPI::None, body);
         };
@@ -199,12 +225,14 @@ private:
             values.leave_lanes();
             return make(ForType::Vectorized, body);
         }
+        case LoopKind::streamed: return emit_streamed(loop);
         case LoopKind::parallel: {
             const bool outer = in_task;
             const HExpr held = of_worker.held;
-            in_task = true;
+            const bool streaming = in_streaming;
+            in_task = true, in_streaming = false;
             Stmt body = emit(loop.body);
-            in_task = outer;
+            in_task = outer, in_streaming = streaming;
             // The memory of workers is free again after the loop: no other function has its names.
             if (!outer) of_worker.back_to(held);
             // Not the variable: a task would capture the one of the function that starts it.

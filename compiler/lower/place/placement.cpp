@@ -8,6 +8,7 @@
 #include "compiler/lower/place/carries.h"
 #include "compiler/lower/place/demand.h"
 #include "compiler/lower/place/storage.h"
+#include "compiler/lower/place/streams.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -104,6 +105,7 @@ Built with_placed(const Lowering &lowering, const Cursor &at, const Scope &scope
     Cursor next = at;
     next.position++;
     if (at.fold.begins_carries) return build(lowering, next, scope, names);  // nothing is computed yet
+    auto rest_of_nest = [&](const Scope &inside) { return build(lowering, next, inside, names); };
     const std::vector<Owned> all = owned_in(lowering, *at.nest);
     std::vector<Owned> first, last;
     for (const Owned &owned : all)
@@ -113,7 +115,7 @@ Built with_placed(const Lowering &lowering, const Cursor &at, const Scope &scope
         const Knobs &k = lowering.knobs(stage.name);
         if (k.place && is_demanded_at(*k.place, *at.nest, at.position)) demanded.push_back(&stage);
     }
-    if (demanded.empty() && first.empty() && last.empty()) return build(lowering, next, scope, names);
+    if (demanded.empty() && first.empty() && last.empty()) return with_stream(lowering, at, scope, names, rest_of_nest);
     Regions needed = regions_needed(lowering, at, scope);
     const Expr some = have_sizes(needed, scope.facts) ? constant_int(DType::boolean, 1) : has_points(at.pieces, scope.facts);
     Scope inside = scope;
@@ -132,7 +134,7 @@ Built with_placed(const Lowering &lowering, const Cursor &at, const Scope &scope
     }
     built += place_all(lowering, at, {next_demanded, demanded.end()}, needed, some, inside, buffers, names);
     inside.facts = scope.facts;
-    built += build(lowering, next, inside, names);
+    built += with_stream(lowering, at, inside, names, rest_of_nest);
     for (const Owned &owned : last) built += build_beside(lowering, at, owned, inside, names);
     return in_allocs(buffers, std::move(built));
 }
