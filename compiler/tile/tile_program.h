@@ -16,8 +16,8 @@
 // each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is dense and
 // row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread loops are independent
 // (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out. A streamed one is a serial one over
-// one Copy of elements that lie side by side, by stores past the caches; other threads see what it wrote after the outermost loop around it,
-// or after the iteration of a parallel one.
+// one Copy of elements that lie side by side, by stores past the caches; other threads see what it wrote after the outermost loop around
+// it, or after the iteration of a parallel one.
 #pragma once
 #include <concepts>
 #include <functional>
