@@ -351,22 +351,25 @@ void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
         if (!plan_->producer(o.tensor) && moves && seen.insert(o.tensor).second) ask_rows(o.tensor, {{"none", 1}});
     }
     if (!host.output || t.vector != s.view.stage->dims.back()) return;
+    const auto streams = stages_.find(host.view.stage->name);
+    if (streams != stages_.end() && streams->second.stream) return;
     for (const Tensor &result : results_of(*host.view.stage))
         if (result.dims == s.view.stage->dims)
             ask_rows(result.name, placed ? std::vector<Answer>{{"none", 1}, {"0", 0.2}} : std::vector<Answer>{{"none", 1}});
 }
 
-// Of an output that no private cache holds: rows, or tiles of rows, that go past the caches.
+// Of an output that no cache holds: rows, or tiles of rows, that go past the caches.
 void Sketch::ask_stream(const PlannedStage &s, const Tiles &t, Knobs &k) {
     const std::vector<std::string> &dims = s.view.stage->dims;
     if (!s.output || !s.place.empty() || !s.view.maps || s.view.updates || dims.empty() || t.vector != dims.back()) return;
     double bytes = 0;
     for (const Tensor &result : results_of(*s.view.stage)) {
         double all = static_cast<double>(size_of(result.dtype));
-        for (const std::string &d : result.dims) all *= static_cast<double>(plan_->extents().at(d));
+        for (const std::string &d : result.dims)
+            if (auto n = plan_->extents().find(d); n != plan_->extents().end()) all *= static_cast<double>(n->second);
         bytes += all;
     }
-    if (bytes <= static_cast<double>(space_.target.l2_bytes)) return;
+    if (bytes <= static_cast<double>(space_.target.l3_bytes)) return;
     std::vector<Answer> answers = {{"none", 1}};
     for (size_t i = 0; i < s.loops.size(); i++) {
         if (i + 1 < s.loops.size() && s.loops[i + 1].parallel) continue;

@@ -57,7 +57,17 @@ TEST_CASE("results that cannot be streamed") {
     Knobs placed, reader;
     placed.place = reader.place = Place{Place::Kind::at, "y", "M"}, placed.stream = "N";
     refused(library::softmax({}), {{"exp", placed}, {"sum", reader}},
-            "exp: cannot stream what 'N' computes: the stage is placed in a loop of another");
+            "exp: cannot stream what 'N' computes: the stage stands in a loop of another");
+    Knobs fetched;
+    fetched.stream = "M", fetched.prefetch["y"] = {"y", "M", 1};
+    refused(library::silu({}), {{"y", fetched}}, "'y' is also prefetched, into the caches that it is to pass by.");
+    Builder f("halves");
+    const Tile x = f.input("x", {f.dim("M"), f.dim("N", 32)});
+    const Tile is_first = Tile(&f, variable("N") / Expr(16) == Expr(0), {"N"});
+    const Algorithm halves = f.output("y", select(is_first, x, x * x)).build();
+    Knobs columns;
+    columns.vector = {{"N", 8}}, columns.loops = {"N", "M"}, columns.stream = "M";
+    refused(halves, {{"y", columns}}, "what it computes is chosen by parts of a dim");
     Knobs root;
     root.stream = "M";
     refused(library::softmax({}), {{"exp", root}}, "exp: cannot stream what it computes: its result is no argument with dims.");

@@ -14,9 +14,14 @@ static void check(const Cursor &at) {
         throw UserError("schedule.stream", stage.name + ": cannot stream what '" + at.loop().text() + "' computes: " + why);
     };
     if (!at.nest->is_at_root())
-        refuse("the stage is placed in a loop of another, so its result stays in the kernel. Stream the stage that writes an argument.");
+        refuse("the stage stands in a loop of another, with whose iterations its result comes. Stream the stage at root.");
     if (scatters(stage) || writes_states(stage)) refuse("it writes to computed positions, anywhere. Delete the knob (null).");
     if (at.position + 1 < at.nest->parallel) refuse("parallel loops stand inside it. Name the innermost of these, or a loop inside them.");
+    if (!at.runs.empty())
+        refuse("what it computes is chosen by parts of a dim, which are computed together there. Name a loop outside of that dim's.");
+    for (const Tensor &result : results_of(stage))
+        if (at.nest->knobs.prefetch.count(result.name))
+            refuse("'" + result.name + "' is also prefetched, into the caches that it is to pass by. Delete the prefetch (null).");
     if (is_fold(stage) && (at.position >= at.nest->fold_at || !at.fold.earlier.empty()))
         refuse(
             "there its result is not whole: a loop over what it folds stands outside, or the loop is the fold's own. Name a loop outside "
