@@ -102,5 +102,5 @@ int main() {
 // error[schedule.nothing-to-delete]: schedule 'a' (extends matmul/lesson) at /stages/y/unroll: it is deleted, but none of the ancestors
 //> states it. Correct the name or remove the null.
 // error[schedule.unknown-knob]: schedule 'b' at /stages/y/micr: there is no knob 'micr'; the knobs are place, block, k, micro, levels,
-//> loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call, use, warps, directives. Correct its name or
-//> remove it. Did you mean 'micro'?
+//> loops, vector, unroll, parallel, pack, prefetch, stream, layout, tail, split, instruction, call, use, warps, directives. Correct its
+//> name or remove it. Did you mean 'micro'?
