@@ -111,8 +111,7 @@ private:
                     for (const Expr &root : expressions_of(*n))
                         if (root.defined())
                             walk(root, [&](const Expr &e) {
-                                if (e.kind() == ExprKind::load && e->name == buffer)
-                                    touch({e->args.begin(), e->args.end() - (e->guarded ? 2 : 0)});
+                                if (e.kind() == ExprKind::load && e->name == buffer) touch(index_of(e));
                             });
                     std::visit(Overloaded{
                                    [&](const Loop &l) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/check/barriers.h"
+#include "compiler/check/streamed_loops.h"
 #include "compiler/check/verify_races.h"
 #include "schedules/target/target.h"
 #include "support/text/error.h"
@@ -259,7 +260,8 @@ private:
             fail("a vector loop is inside a vector loop");
         if ((loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled) && !loop.count.is_constant())
             fail(loop.variable + " is " + name_of(loop.kind) + " and has no constant count");
-        if (loop.kind == LoopKind::streamed) check_streamed(loop);
+        if (loop.kind == LoopKind::streamed && (gpu || !copies_row(loop)))
+            fail("the streamed loop " + loop.variable + " is more than a copy of elements side by side");
         size_t first = accesses.size(), depth = loops.size();
         loops.push_back(loop.kind);
         if (loop.kind == LoopKind::thread) thread = loop.variable, threads = loop.count;
@@ -283,20 +285,6 @@ private:
         accesses.erase(std::remove_if(accesses.begin() + static_cast<std::ptrdiff_t>(first), accesses.end(),
                                       [&](const TileAccess &a) { return !outlives(a.buffer, depth); }),
                        accesses.end());
-    }
-
-    // One Copy without a guard, from elements side by side to elements side by side.
-    void check_streamed(const Loop &loop) const {
-        const Copy *copy = only<Copy>(loop.body);
-        auto goes_along = [&](const std::vector<Expr> &index) {
-            return !index.empty() &&
-                   simplify(substitute(index.back(), {{loop.variable, variable(loop.variable) + Expr(1)}}) - index.back(), {})
-                       .is_constant(1) &&
-                   std::none_of(index.begin(), index.end() - 1, [&](const Expr &e) { return uses_variable(e, loop.variable); });
-        };
-        if (gpu || !copy || copy->guard.defined() || copy->value.kind() != ExprKind::load || copy->value->guarded ||
-            !goes_along(copy->index) || !goes_along(tessera::index_of(copy->value)))
-            fail("the streamed loop " + loop.variable + " is more than a copy of elements side by side");
     }
 
     // Registers that live across thread loops: their first axis is the thread.

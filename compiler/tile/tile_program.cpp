@@ -95,13 +95,13 @@ void walk(const TileBody &body, const std::function<void(const TileNode &)> &vis
 
 std::vector<Expr> index_of(const Expr &load) { return {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}; }
 
-bool streams(const TileBody &body) {
-    return std::any_of(body.begin(), body.end(), [](const auto &node) {
-        const Loop *loop = std::get_if<Loop>(node.get());
-        if (loop && loop->kind == LoopKind::streamed) return true;
-        if (loop && loop->kind == LoopKind::parallel) return false;
-        const std::vector<const TileBody *> bodies = bodies_of(*node);
-        return std::any_of(bodies.begin(), bodies.end(), [](const TileBody *inner) { return streams(*inner); });
+bool streams(const TileNode &node) {
+    const Loop *loop = std::get_if<Loop>(&node);
+    if (loop && loop->kind == LoopKind::streamed) return true;
+    if (loop && loop->kind == LoopKind::parallel) return false;
+    const std::vector<const TileBody *> bodies = bodies_of(node);
+    return std::any_of(bodies.begin(), bodies.end(), [](const TileBody *body) {
+        return std::any_of(body->begin(), body->end(), [](const auto &inner) { return streams(*inner); });
     });
 }
 

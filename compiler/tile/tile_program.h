@@ -175,8 +175,8 @@ TileNode map_expressions(TileNode node, const std::function<Expr(const Expr &)> 
 // Calls `visit` on every node, outer ones first.
 void walk(const TileBody &body, const std::function<void(const TileNode &)> &visit);
 
-// Whether a node of the body is a streamed loop that is in no parallel loop of it.
-bool streams(const TileBody &body);
+// Whether it is a streamed loop or has one that is in no parallel loop of it.
+bool streams(const TileNode &node);
 
 // The index of a load's element.
 std::vector<Expr> index_of(const Expr &load);

@@ -348,26 +348,27 @@ private:
         }
     }
 
+    std::string address(const std::string &buffer, const std::vector<Expr> &index, const Known &known) {
+        std::string text = writer_.pointer(buffer);
+        for (size_t axis = 0; axis < index.size(); axis++)
+            if (const Expr position = at(index[axis], known); !position.is_constant(0))
+                text += fmt::format(" + ({}) * {}", writer_.scalar(position), writer_.distance(buffer, axis));
+        return text;
+    }
+
     // One row, past the caches.
     void stream(const Loop &n, const Known &known) {
         const Copy &copy = *only<Copy>(n.body);
         Known first = known;
         first[n.variable] = Expr(0);
-        auto address = [&](const std::string &buffer, const std::vector<Expr> &index) {
-            std::string text = writer_.pointer(buffer);
-            for (size_t axis = 0; axis < index.size(); axis++)
-                if (const Expr begin = at(index[axis], first); !begin.is_constant(0))
-                    text += fmt::format(" + ({}) * {}", writer_.scalar(begin), writer_.distance(buffer, axis));
-            return text;
-        };
-        writer_.line(fmt::format("tess_abi2_stream({}, {}, (int64_t)({}) * {}, {});", address(copy.buffer, copy.index),
-                                 address(copy.value->name, index_of(copy.value)), writer_.scalar(at(n.count, known)),
+        writer_.line(fmt::format("tess_abi2_stream({}, {}, (int64_t)({}) * {}, {});", address(copy.buffer, copy.index, first),
+                                 address(copy.value->name, index_of(copy.value), first), writer_.scalar(at(n.count, known)),
                                  size_of(copy.value.type()), stream_vector_bytes(program_)));
     }
 
     // What an outermost loop has streamed is there when it ends.
     void loop(const Loop &n, const Known &known) {
-        const bool ends_stream = !in_streaming_ && streams({tile_node(n)});
+        const bool ends_stream = !in_streaming_ && streams(TileNode{n});
         in_streaming_ |= ends_stream;
         plain_loop(n, known);
         if (!ends_stream) return;
@@ -448,11 +449,7 @@ private:
     // Where an argument begins, and its strides.
     void pass(const BufferView &view, const Argument &argument, int64_t number, const std::vector<int64_t> &spec, const Known &known,
               const std::function<void(int64_t, const std::string &)> &write) {
-        std::string first;
-        for (size_t axis = 0; axis < view.first.size(); axis++)
-            if (!view.first[axis].is_constant(0))
-                first += fmt::format(" + ({}) * {}", writer_.scalar(at(view.first[axis], known)), writer_.distance(view.buffer, axis));
-        write(tess_frame_data(spec.data(), number), fmt::format("(int64_t)(uintptr_t)({}{})", writer_.pointer(view.buffer), first));
+        write(tess_frame_data(spec.data(), number), fmt::format("(int64_t)(uintptr_t)({})", address(view.buffer, view.first, known)));
         for (size_t axis = 0; axis < argument.tensor.dims.size() && !argument.packed; axis++) {
             const std::string whole = view.is_whole() ? writer_.distance(view.buffer, axis)
                                       : view.axes[axis].step.is_constant(0)

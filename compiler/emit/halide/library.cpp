@@ -37,13 +37,13 @@ static void add_x86_features(H::Target &t, const Target &target) {
     t.set_feature(H::Target::AVX512);
     if (target.has("avx512bw") && target.has("avx512dq") && target.has("avx512vl") && target.has("avx512cd"))
         t.set_feature(H::Target::AVX512_Skylake);
-    // Halide has names for two kinds of processors with dot products of bytes and of bf16, and LLVM uses what else they have: SSE4a of
-    // those by AMD, FP16 of those by Intel.
-    static const std::vector<std::string> zen = target_named("avx512_bf16").features;
-    const bool has_all = std::all_of(zen.begin(), zen.end(), [&](const std::string &f) { return f == "sse4a" || target.has(f); });
-    if (has_all && target.has("sse4a")) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
-    else if (has_all && target.has("avx512_fp16") && target.has("avx_vnni"))
-        t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_SapphireRapids});
+    // Halide has names for two kinds of processors with dot products of bytes and of bf16, and LLVM uses all that they have.
+    static const Target zen = target_named("avx512_bf16"), sapphire_rapids = target_named("avx512_fp16");
+    auto has_all = [&](const Target &of) {
+        return std::all_of(of.features.begin(), of.features.end(), [&](const std::string &f) { return target.has(f); });
+    };
+    if (has_all(zen)) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
+    else if (has_all(sapphire_rapids)) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_SapphireRapids});
 }
 
 static H::Target machine_of(const Target &target) {

@@ -184,8 +184,7 @@ private:
     }
 
     Stmt emit(const Loop &loop) {
-        const TileBody itself = {tile_node(loop)};
-        if (in_streaming || !streams(itself)) return emit_loop(loop);
+        if (in_streaming || !streams(TileNode{loop})) return emit_loop(loop);
         in_streaming = true;
         const Stmt all = emit_loop(loop);
         in_streaming = false;
@@ -195,15 +194,13 @@ private:
     Stmt emit_streamed(const Loop &loop) {
         const Copy &copy = *only<Copy>(loop.body);
         const std::map<std::string, Expr> first = {{loop.variable, Expr(0)}};
-        auto address = [&](const std::string &buffer, const std::vector<Expr> &index) {
-            std::vector<Expr> begin;
-            for (const Expr &e : index) begin.push_back(substitute(e, first));
-            return pointer(H::reinterpret(H::Int(64), Variable::make(H::Handle(), buffer)) +
-                           in_64_bits(values.position(buffer, begin)) * make_const(H::Int(64), size_of(addresses.dtype(buffer))));
+        auto begin = [&](const std::string &buffer, std::vector<Expr> index) {
+            for (Expr &e : index) e = substitute(e, first);
+            return address(buffer, index);
         };
         const HExpr bytes = in_64_bits(values.count(loop.count)) * make_const(H::Int(64), size_of(addresses.dtype(copy.buffer)));
         return Evaluate::make(Call::make(H::Int(32), "tess_abi2_stream",
-                                         {address(copy.buffer, copy.index), address(copy.value->name, index_of(copy.value)), bytes,
+                                         {begin(copy.buffer, copy.index), begin(copy.value->name, index_of(copy.value)), bytes,
                                           make_const(H::Int(32), stream_vector_bytes(program))},
                                          Call::Extern));
     }
@@ -256,11 +253,14 @@ private:
     // Halide's own prefetch is a non-temporal one, to the first cache alone: of what is needed a row later, much is gone by then. LLVM's
     // takes what is coming: 1 for a store, and 3 to keep the line in every cache. Halide finds it declared, by its own.
     Stmt emit(const Prefetch &n) {
-        HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), n.buffer));
-        HExpr line = base + in_64_bits(values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));
         auto word = [](int value) { return make_const(H::Int(32), value); };
-        return Evaluate::make(
-            Call::make(H::Int(32), "llvm.prefetch.p0", {pointer(line), word(written.count(n.buffer)), word(3), word(1)}, Call::Extern));
+        return Evaluate::make(Call::make(H::Int(32), "llvm.prefetch.p0",
+                                         {address(n.buffer, n.index), word(written.count(n.buffer)), word(3), word(1)}, Call::Extern));
+    }
+
+    HExpr address(const std::string &buffer, const std::vector<Expr> &index) {
+        const HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), buffer));
+        return pointer(base + in_64_bits(values.position(buffer, index)) * make_const(H::Int(64), size_of(addresses.dtype(buffer))));
     }
 
     static HExpr in_64_bits(const HExpr &v) { return v.type() == H::Int(64) ? v : Cast::make(H::Int(64), v); }

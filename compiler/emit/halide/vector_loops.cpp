@@ -124,7 +124,7 @@ private:
 
     HExpr flat(const std::string &buffer, const std::vector<Expr> &index) { return values.position(buffer, index); }
 
-    HExpr position_of(const Expr &load) { return flat(load->name, {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}); }
+    HExpr position_of(const Expr &load) { return flat(load->name, index_of(load)); }
 
     // Undefined for what is no plain load.
     HExpr flat(const Expr &e) { return e.kind() == ExprKind::load && !e->guarded ? position_of(e) : HExpr(); }

@@ -6,8 +6,6 @@
 
 namespace tessera {
 
-static bool writes_states(const Stage &stage) { return !writes_of(stage).empty(); }
-
 static void check(const Cursor &at) {
     const Stage &stage = at.stage();
     auto refuse = [&](const std::string &why) {
@@ -15,7 +13,7 @@ static void check(const Cursor &at) {
     };
     if (!at.nest->is_at_root())
         refuse("the stage stands in a loop of another, with whose iterations its result comes. Stream the stage at root.");
-    if (scatters(stage) || writes_states(stage)) refuse("it writes to computed positions, anywhere. Delete the knob (null).");
+    if (scatters(stage) || !writes_of(stage).empty()) refuse("it writes to computed positions, anywhere. Delete the knob (null).");
     if (at.position + 1 < at.nest->parallel) refuse("parallel loops stand inside it. Name the innermost of these, or a loop inside them.");
     if (!at.runs.empty())
         refuse("what it computes is chosen by parts of a dim, which are computed together there. Name a loop outside of that dim's.");
