@@ -155,6 +155,24 @@ static int overlaps_itself(int64_t rank, const int64_t *extents, const int64_t *
     return 0;
 }
 
+/* Extents and strides of a tensor of 4 bits an element in bytes, which the strides must allow. */
+static int32_t in_bytes(const TessBinding *b, int64_t t, int64_t *extents, int64_t *strides) {
+    const TessTensor *arg = b->args[t];
+    const int64_t last = tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_RANK] - 1;
+    int64_t axis;
+    for (axis = 0; axis <= last; ++axis) {
+        const int64_t extent = arg->extents[axis];
+        extents[axis] = axis == last ? (extent + 1) / 2 : extent;
+        strides[axis] = 1;
+        if (arg->strides == NULL || extent <= 1) continue;
+        if (axis == last && arg->strides[axis] != 1) return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, t, axis, 1, arg->strides[axis]);
+        if (axis == last) continue;
+        if (arg->strides[axis] % 2 != 0) return tess_abi2_fault(b->fault, TESS_STRIDE_ODD, t, axis, TESS_NO_NUMBER, arg->strides[axis]);
+        strides[axis] = arg->strides[axis] / 2;
+    }
+    return TESS_OK;
+}
+
 /* Checks the strides of tensor t, writes them to its slots, and finds which bytes it touches. */
 static int32_t bind_strides(TessBinding *b, int64_t t) {
     const int64_t *record = tess_spec_tensor(b->spec, t);
@@ -162,8 +180,9 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
     TessPlanTensor *tensor = &b->tensors[t];
     int64_t *slots = b->frame + tensor->slot + 1;
     const int64_t rank = record[TESS_SPEC_TENSOR_RANK], last = rank - 1;
-    const uint64_t size = tess_dtype_size((int32_t)record[TESS_SPEC_TENSOR_DTYPE]);
-    const int64_t *strides = arg->strides;
+    const uint64_t size = (uint64_t)tess_unit_bytes(record[TESS_SPEC_TENSOR_DTYPE]);
+    const int64_t *extents = arg->extents, *strides = arg->strides;
+    int64_t bytes[TESS_MAX_RANK], steps[TESS_MAX_RANK];
     const int64_t most = most_elements(record);
     int64_t elements = 1, below = 0, above = 0, axis;
     for (axis = 0; axis < rank; ++axis) {
@@ -173,17 +192,23 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
     tensor->begin = tensor->first;
     tensor->bytes = 0;
     if (elements == 0) return TESS_OK;
+    if ((record[TESS_SPEC_TENSOR_DTYPE] & 0xff00) == 0x0400) {
+        const int32_t status = in_bytes(b, t, bytes, steps);
+        if (status != TESS_OK) return status;
+        extents = bytes;
+        if (strides != NULL) strides = steps;
+    }
     if (strides == NULL) {
         for (axis = last; axis >= 0; --axis) {
-            if (arg->extents[axis] > 1) slots[axis] = elements;
-            elements = product(elements, arg->extents[axis], most);
+            if (extents[axis] > 1) slots[axis] = elements;
+            elements = product(elements, extents[axis], most);
             if (elements > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
         }
         tensor->bytes = (uint64_t)elements * size;
         return TESS_OK;
     }
     for (axis = 0; axis < rank; ++axis) {
-        const int64_t extent = arg->extents[axis], stride = strides[axis];
+        const int64_t extent = extents[axis], stride = strides[axis];
         int64_t reach;
         if (extent == 1) continue;
         if (axis == last && stride != 1 && (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0)
@@ -197,7 +222,7 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
         if (elements > most || below + above >= most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
         slots[axis] = stride;
     }
-    if (tensor->written && overlaps_itself(rank, arg->extents, strides)) return tess_abi2_plain_fault(b->fault, TESS_SELF_OVERLAP, t);
+    if (tensor->written && overlaps_itself(rank, extents, strides)) return tess_abi2_plain_fault(b->fault, TESS_SELF_OVERLAP, t);
     tensor->begin = tensor->first - (uint64_t)below * size;
     tensor->bytes = (uint64_t)(below + above + 1) * size;
     return TESS_OK;
@@ -207,7 +232,7 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
 static int32_t bind_tensor(TessBinding *b, int64_t t) {
     const TessTensor *arg = b->args[t];
     TessPlanTensor *tensor = &b->tensors[t];
-    const uint64_t size = tess_dtype_size((int32_t)tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_DTYPE]);
+    const uint64_t size = (uint64_t)tess_unit_bytes(tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_DTYPE]);
     int32_t status;
     tensor->data = (uintptr_t)arg->data;
     tensor->first = arg->byte_offset;

@@ -12,7 +12,7 @@ void tess_gpu2_start(TessGpuRun *run, const TessGpuProgram *program, const int64
 
 /* Elements from the begin of a tensor's memory to the first: of a memory object, since other memory begins at the first. */
 static int64_t first_of(const TessGpuRun *run, int64_t tensor) {
-    const int64_t size = (int64_t)tess_dtype_size((int32_t)tess_spec_tensor(run->spec, tensor)[TESS_SPEC_TENSOR_DTYPE]);
+    const int64_t size = tess_unit_bytes(tess_spec_tensor(run->spec, tensor)[TESS_SPEC_TENSOR_DTYPE]);
     return run->spec[TESS_SPEC_DEVICE] == TESS_OPENCL ? run->frame[tess_frame_offset(run->spec, tensor)] / size : 0;
 }
 

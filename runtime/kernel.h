@@ -83,6 +83,9 @@ enum {
     TESS_SPEC_LAYOUT_WORDS = 19
 };
 
+/** Bytes of what strides in a frame count: an element, or two where they are of 4 bits. */
+static inline int64_t tess_unit_bytes(int64_t dtype) { return (dtype & 0xff00) == 0x0400 ? 1 : (int64_t)tess_dtype_size((int32_t)dtype); }
+
 /** The record of a dim. */
 static inline const int64_t *tess_spec_dim(const int64_t *spec, int64_t dim) { return spec + TESS_SPEC_HEADER + dim * TESS_SPEC_DIM_WORDS; }
 
@@ -127,7 +130,8 @@ static inline const int64_t *tess_spec_texts(const int64_t *spec) { return tess_
  *     [workspace pointer] [shared bytes] [bytes per worker] [workers] [features] [body] [dimension] [expected]
  *     for OpenCL: [each tensor's byte offset]
  *
- * Data pointers are those of the first elements; for OpenCL, memory objects. Strides are in elements; where an extent is 0 or 1, or the
+ * Data pointers are those of the first elements; for OpenCL, memory objects. Strides are in elements, or in bytes where
+ * elements have 4 bits; where an extent is 0 or 1, or the
  * tensor has no elements, the last stride is 1 and the others 0, whatever the caller wrote. Shared memory starts at the workspace pointer;
  * worker w has the bytes at workspace + shared bytes + w * bytes per worker. plan writes the two byte counts (they are 0 before); each is
  * rounded up to a multiple of 64 before body runs, so every part is aligned to 64 bytes. The features are those of tess_cpu_features

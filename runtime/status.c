@@ -35,6 +35,7 @@ static const Kind kinds[] = {
     {TESS_EXTENT_MAX, "extent-max", "an extent is above the declared maximum", TESS_WORDS_EXTENT_MAX},
     {TESS_STRIDE_LAST, "stride-last", "the last stride must be 1", "stride must be "},
     {TESS_STRIDE_NEGATIVE, "stride-negative", "stride must not be negative in the last dimension", NULL},
+    {TESS_STRIDE_ODD, "stride-odd", "stride must be even, as a row of elements of 4 bits begins at a byte", NULL},
     {TESS_WORKSPACE_MISSING, "workspace-missing", "the kernel needs a workspace, and the context has none", NULL},
     {TESS_WORKSPACE_SMALL, "workspace-small", "the workspace is too small", NULL},
     {TESS_WORKSPACE_MISALIGNED, "workspace-misaligned", "the workspace must be aligned to 64 bytes", NULL},
@@ -159,6 +160,11 @@ static const char *dtype_name(int64_t dtype) {
     case TESS_F8E5M2: return "f8e5m2";
     case TESS_F8E5M2FNUZ: return "f8e5m2fnuz";
     case TESS_F8E8M0FNU: return "f8e8m0fnu";
+    case TESS_F6E2M3FN: return "f6e2m3fn";
+    case TESS_F6E3M2FN: return "f6e3m2fn";
+    case TESS_F4E2M1FN: return "f4e2m1fn";
+    case TESS_I4: return "i4";
+    case TESS_U4: return "u4";
     default: return NULL;
     }
 }

@@ -38,7 +38,7 @@ extern "C" {
 #define TESS_WORKSPACE_ALIGNMENT 64
 
 /** Type of an element, as DLPack's DLDataType: a code (0 signed, 1 unsigned, 2 float, 4 bfloat, 6 bool, 8 and 10 to 14 floats of one
- *  byte) and bits. Codes from 0x80 on are Tessera's own. */
+ *  byte, 15 to 17 of 6 and 4 bits) and bits. Codes from 0x80 on are Tessera's own. */
 typedef struct TessType {
     uint8_t code, bits;
     uint16_t lanes; /**< must be 1 */
@@ -61,7 +61,15 @@ typedef enum TessDType {
     TESS_F8E4M3FNUZ = 0x080b,
     TESS_F8E5M2 = 0x080c,
     TESS_F8E5M2FNUZ = 0x080d,
-    TESS_F8E8M0FNU = 0x080e
+    TESS_F8E8M0FNU = 0x080e,
+    /* Floats of 6 bits, each in the low bits of a uint8_t. */
+    TESS_F6E2M3FN = 0x060f,
+    TESS_F6E3M2FN = 0x0610,
+    /* Elements of 4 bits, two to a byte, the first one in the low half. Each row along the last axis begins at a byte; where it ends
+     * within one, its high half is written 0 and not looked at. */
+    TESS_F4E2M1FN = 0x0411,
+    TESS_I4 = 0x0400,
+    TESS_U4 = 0x0401
 } TessDType;
 
 /** Kinds of devices, with DLPack's numbers; those from 0x80 on are Tessera's own. */
@@ -78,7 +86,7 @@ typedef struct TessDevice {
     int32_t id;   /**< which of its kind; not looked at on the host */
 } TessDevice;
 
-/** Bytes of one element; 0 for a value that is no TessDType. */
+/** Bytes of one element; 0 for those of 4 bits, and for a value that is no TessDType. */
 static inline size_t tess_dtype_size(int32_t dtype) {
     switch (dtype) {
     case TESS_I8:
@@ -89,7 +97,9 @@ static inline size_t tess_dtype_size(int32_t dtype) {
     case TESS_F8E4M3FNUZ:
     case TESS_F8E5M2:
     case TESS_F8E5M2FNUZ:
-    case TESS_F8E8M0FNU: return 1;
+    case TESS_F8E8M0FNU:
+    case TESS_F6E2M3FN:
+    case TESS_F6E3M2FN: return 1;
     case TESS_BF16:
     case TESS_F16: return 2;
     case TESS_F32:
@@ -100,16 +110,33 @@ static inline size_t tess_dtype_size(int32_t dtype) {
     }
 }
 
+/** Bytes of a row-major tensor without gaps; 0 for a value that is no TessDType. Extents are at least 0. */
+static inline size_t tess_bytes(int32_t dtype, int32_t rank, const int64_t *extents) {
+    const int half = dtype == TESS_F4E2M1FN || dtype == TESS_I4 || dtype == TESS_U4;
+    uint64_t bytes = half ? 1 : tess_dtype_size(dtype);
+    int32_t axis;
+    for (axis = 0; axis < rank; ++axis) {
+        const int64_t units = half && axis == rank - 1 ? extents[axis] / 2 + extents[axis] % 2 : extents[axis];
+#ifdef __cplusplus
+        bytes *= uint64_t(units);
+#else
+        bytes *= (uint64_t)units;
+#endif
+    }
+    return bytes;
+}
+
 /** A view of a tensor, laid out as DLPack's DLTensor, which may be passed as it is. The kernel reads it during the call only and
  *  never owns the data or the two arrays.
  *
  *  Element [i0, i1, …] is at data + byte_offset bytes + sum(i * strides[i]) elements. What a kernel accepts:
  *  - any extent >= 0; a tensor without elements may have null data;
- *  - extents null for rank 0 only; strides null for a row-major tensor without gaps;
+ *  - extents null for rank 0 only; strides null for a row-major tensor without gaps, but for the half bytes at the ends of rows;
  *  - the first element aligned to its size; at most 2^31-2^16-1 elements, and as many from the
  *    lowest to the highest address;
  *  - a stride is ignored where its extent is 0 or 1; the last stride must not be negative, and
  *    most kernels want 1;
+ *  - of elements of 4 bits the last stride is 1 and the others are even;
  *  - stride 0 (broadcast) for inputs only; an output shares no byte of its address range with
  *    another argument.
  *
@@ -471,6 +498,7 @@ typedef enum TessStatusKind {
     TESS_EXTENT_MAX = 0x206,      /**< above the declared maximum */
     TESS_STRIDE_LAST = 0x207,     /**< the last stride is not 1 */
     TESS_STRIDE_NEGATIVE = 0x208, /**< the last stride is negative */
+    TESS_STRIDE_ODD = 0x209,      /**< rows of elements of 4 bits would begin within a byte */
 
     TESS_WORKSPACE_MISSING = 0x301,    /**< the kernel needs a workspace */
     TESS_WORKSPACE_SMALL = 0x302,      /**< the workspace has too few bytes */

@@ -45,6 +45,33 @@ std::vector<double> Array::values() const {
     return all;
 }
 
+static int64_t row_of(const Array &a) { return a.extents.empty() ? 1 : a.extents.back(); }
+
+Array in_bytes(const Array &halves) {
+    require(is_in_half_bytes(halves.dtype), "only types of four bits have half bytes");
+    std::vector<int64_t> extents = halves.extents;
+    if (!extents.empty()) extents.back() = (extents.back() + 1) / 2;
+    Array bytes(DType::u8, extents);
+    const int64_t row = row_of(halves), step = row_of(bytes);
+    for (int64_t i = 0; i < halves.size(); i++) {
+        std::byte &to = bytes.data[static_cast<size_t>(i / row * step + i % row / 2)];
+        to |= halves.data[static_cast<size_t>(i)] << (i % row % 2 ? 4 : 0);
+    }
+    return bytes;
+}
+
+Array from_bytes(const Array &bytes, DType type, std::vector<int64_t> extents) {
+    require(is_in_half_bytes(type) && bytes.dtype == DType::u8, "only types of four bits have half bytes");
+    Array halves(type, std::move(extents));
+    const int64_t row = row_of(halves), step = row_of(bytes);
+    require(step == (row + 1) / 2, "bytes of rows of this length");
+    for (int64_t i = 0; i < halves.size(); i++) {
+        const std::byte from = bytes.data[static_cast<size_t>(i / row * step + i % row / 2)];
+        halves.data[static_cast<size_t>(i)] = (i % row % 2 ? from >> 4 : from) & std::byte{15};
+    }
+    return halves;
+}
+
 TensorView Array::view(const std::string &name) { return {name, dtype, data.data(), extents, row_major_strides(extents)}; }
 
 }  // namespace tessera

@@ -27,4 +27,10 @@ struct Array {
     friend bool operator==(const Array &, const Array &) = default;  // bitwise
 };
 
+// An array of elements of four bits as a kernel takes it: two to a byte, each row along the last axis from a new byte on. An array has a
+// byte for each element, whatever its type.
+Array in_bytes(const Array &halves);
+// The array of these extents that in_bytes makes into that; the last half of a row of odd length is not looked at.
+Array from_bytes(const Array &bytes, DType type, std::vector<int64_t> extents);
+
 }  // namespace tessera

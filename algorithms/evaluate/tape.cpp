@@ -94,7 +94,7 @@ Register load_register(DType type, const std::byte *p) {
     case Held::half: r.f32 = half_value(type, read<uint16_t>(p)); break;
     case Held::i8: r.integer = read<int8_t>(p); break;
     case Held::u8:
-        if (is_float(type)) return to_register(load_scalar(type, p));
+        if (is_coded(type)) return to_register(load_scalar(type, p));
         r.integer = read<uint8_t>(p);
         break;
     case Held::truth: r.integer = read<uint8_t>(p) != 0; break;
@@ -110,7 +110,7 @@ void store_register(DType type, std::byte *p, Register r) {
     case Held::f32: return write(p, r.f32);
     case Held::f64: return write(p, r.f64);
     case Held::u8:
-        if (is_float(type)) return store_scalar(p, to_scalar(type, r));
+        if (is_coded(type)) return store_scalar(p, to_scalar(type, r));
         return write(p, static_cast<uint8_t>(r.integer));
     case Held::i8:
     case Held::truth: return write(p, static_cast<uint8_t>(r.integer));
@@ -171,13 +171,14 @@ void Tape::prepare(Register *frame) const {
 }
 
 // All but select, which has a code of its own.
-#define EACH_OP(X)                                                                                                                   \
-    X(neg)                                                                                                                           \
-    X(abs)                                                                                                                           \
-    X(sqrt)                                                                                                                          \
-    X(floor)                                                                                                                         \
-    X(ceil) X(round) X(trunc) X(logical_not) X(add) X(sub) X(mul) X(div) X(mod) X(min) X(max) X(bit_and) X(bit_or) X(bit_xor) X(shl) \
-        X(shr) X(eq) X(ne) X(lt) X(le) X(fma)
+#define EACH_OP(X)                                                                                                                        \
+    X(neg)                                                                                                                                \
+    X(abs)                                                                                                                                \
+    X(sqrt)                                                                                                                               \
+    X(floor)                                                                                                                              \
+    X(ceil)                                                                                                                               \
+    X(round) X(trunc) X(logical_not) X(add) X(sub) X(mul) X(div) X(mod) X(min) X(max) X(bit_and) X(bit_or) X(bit_xor) X(shl) X(shr) X(eq) \
+        X(ne) X(lt) X(le) X(fma)
 #define ONE_OP(OP) +1
 static_assert(EACH_OP(ONE_OP) + 1 == static_cast<int>(op_count), "each operation has its cases");
 #define OP_KIND(OP, KIND)                        \

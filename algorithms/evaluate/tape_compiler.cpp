@@ -83,7 +83,7 @@ int Tape::Compiler::emit_new(const Expr &e) {
         int x = emit(e->args[0]);
         if (e.type() == DType::i32) return add(code_f32_bits, x);
         if (e.type() == DType::f32) return add(code_f32_of_bits, x);
-        if (is_coded_float(e.type()) || e.type() == DType::u8)
+        if (is_coded(e.type()) || e.type() == DType::u8)
             return add(code_bitcast, x, 0, 0, static_cast<int>(e->args[0].type()) | static_cast<int>(e.type()) << 6);
         return add(code_f64_bits, x);
     }

@@ -22,7 +22,7 @@ static size_t hash_of(const Scalar &s) {
 }
 
 static bool is_expanded(DType to, DType from, Rounding rounding, bool saturate) {
-    if (is_coded_float(to) || is_coded_float(from)) return true;
+    if (is_coded(to) || is_coded(from)) return true;
     return is_narrow_float(to) && (rounding != Rounding::nearest_even || saturate || from == DType::i64);
 }
 
@@ -209,9 +209,9 @@ Expr cast(DType type, Expr value, Rounding rounding, bool saturate) {
 
 Expr bitcast(DType type, Expr value) {
     auto pair = [&](DType a, DType b) { return (type == a && value.type() == b) || (type == b && value.type() == a); };
-    const DType other = is_coded_float(type) ? type : value.type();
-    if (!pair(DType::f32, DType::i32) && !pair(DType::f64, DType::i64) && !(is_coded_float(other) && pair(other, DType::u8)))
-        throw UserError("expr.bitcast", std::string("bitcast goes between f32 and i32, f64 and i64, or u8 and a float of one byte, got ") +
+    const DType other = is_coded(type) ? type : value.type();
+    if (!pair(DType::f32, DType::i32) && !pair(DType::f64, DType::i64) && !(is_coded(other) && pair(other, DType::u8)))
+        throw UserError("expr.bitcast", std::string("bitcast goes between f32 and i32, f64 and i64, or u8 and a type of codes, got ") +
                                             name_of(value.type()) + " to " + name_of(type) + ".");
     if (value.is_constant()) return constant(bitcast(type, value->value));
     return make({.kind = ExprKind::bitcast, .type = type, .name = {}, .value = {}, .args = {std::move(value)}});

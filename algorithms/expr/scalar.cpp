@@ -47,7 +47,7 @@ double highest_finite(const DTypeTraits &f) {
 double decoded(const DTypeTraits &f, uint32_t code) {
     const uint32_t magnitude = code & magnitude_mask(f), sign = code & sign_bit(f), special = first_special(f);
     if (f.specials == Specials::minus_zero && sign && !magnitude) return NAN;
-    if (magnitude > special || (magnitude == special && f.specials != Specials::ieee)) return NAN;
+    if (magnitude > special || (magnitude == special && f.specials != Specials::ieee)) return NAN;  // no code is, where there are none
     const double value = magnitude == special ? INFINITY : decoded_magnitude(f, magnitude);
     return sign ? -value : value;
 }
@@ -65,6 +65,7 @@ uint32_t encoded(const DTypeTraits &f, double value) {
 
 // A double rounded once.
 static double round_to_format(const DTypeTraits &f, double value, Rounding rounding, bool saturate) {
+    if (std::isnan(value) && f.specials == Specials::none) return -0.0;
     if (std::isnan(value) || (!f.is_signed && !(value > 0))) return NAN;
     const bool rises =
         rounding == Rounding::nearest_even || (rounding == Rounding::up && value > 0) || (rounding == Rounding::down && value < 0);
@@ -78,7 +79,7 @@ static double round_to_format(const DTypeTraits &f, double value, Rounding round
         if (std::fabs(rounded) > limit) rounded = std::copysign(rises ? INFINITY : limit, value);
         else rounded = std::copysign(rounded, value);
     }
-    if (std::isinf(rounded) && saturate) rounded = std::copysign(limit, value);
+    if (std::isinf(rounded) && (saturate || f.specials == Specials::none)) rounded = std::copysign(limit, value);
     if (std::isinf(rounded) && f.specials != Specials::ieee) return NAN;
     return rounded == 0 && f.specials == Specials::minus_zero ? 0 : rounded;
 }
@@ -103,13 +104,19 @@ Scalar Scalar::of_real(DType type, double value) {
     return s;
 }
 
+// The number of an integer type of four bits that these low bits stand for.
+static int64_t number_of_half(DType type, int64_t code) {
+    const int64_t low = code & 15;
+    return low > traits_of(type).highest ? low - 16 : low;
+}
+
 Scalar Scalar::of_integer(DType type, int64_t value) {
     Scalar s;
     s.type = type;
     if (is_float(type)) throw InternalError("of_integer wants an integer type");
     switch (held_as(type)) {
     case Held::i8: s.integer = static_cast<int8_t>(value); break;
-    case Held::u8: s.integer = static_cast<uint8_t>(value); break;
+    case Held::u8: s.integer = type == DType::u8 ? static_cast<uint8_t>(value) : number_of_half(type, value); break;
     case Held::i32: s.integer = static_cast<int32_t>(value); break;
     case Held::truth: s.integer = value != 0; break;
     case Held::i64:
@@ -178,8 +185,9 @@ Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value
 }
 
 Scalar bitcast(DType type, const Scalar &value) {
-    if (type == DType::u8) return Scalar::of_integer(type, encoded(traits_of(value.type), value.real));
-    if (is_coded_float(type)) return Scalar::of_real(type, decoded(traits_of(type), static_cast<uint32_t>(value.integer)));
+    if (type == DType::u8) return Scalar::of_integer(type, static_cast<int64_t>(stored_bits(value)));
+    if (is_coded(type) && !is_float(type)) return Scalar::of_integer(type, value.integer);
+    if (is_coded(type)) return Scalar::of_real(type, decoded(traits_of(type), static_cast<uint32_t>(value.integer)));
     if (type == DType::i32) return Scalar::of_integer(type, std::bit_cast<int32_t>(static_cast<float>(value.real)));
     if (type == DType::i64) return Scalar::of_integer(type, std::bit_cast<int64_t>(value.real));
     if (type == DType::f32) return Scalar::of_real(type, std::bit_cast<float>(static_cast<int32_t>(value.integer)));
@@ -221,7 +229,9 @@ void store_scalar(void *p, const Scalar &s) {
     case Held::half: return write(p, static_cast<uint16_t>(encoded(traits_of(s.type), s.real)));
     case Held::i8: return write(p, static_cast<int8_t>(s.integer));
     case Held::u8:
-        return write(p, is_float(s.type) ? static_cast<uint8_t>(encoded(traits_of(s.type), s.real)) : static_cast<uint8_t>(s.integer));
+        return write(p, static_cast<uint8_t>(is_float(s.type)   ? encoded(traits_of(s.type), s.real)
+                                             : is_coded(s.type) ? s.integer & 15
+                                                                : s.integer));
     case Held::truth: return write(p, static_cast<uint8_t>(s.integer));
     case Held::i32: return write(p, static_cast<int32_t>(s.integer));
     case Held::i64: return write(p, s.integer);

@@ -37,6 +37,7 @@ Expr number_of(const DTypeTraits &f, const Expr &code) {
     case Specials::ieee: bits = select(magnitude < k(special), bits, either(moved, k(f32_infinity))); break;
     case Specials::all_ones: bits = select(magnitude == k(special), k(f32_nan), bits); break;
     case Specials::minus_zero: bits = select(code == k(special), k(f32_nan), bits); break;
+    case Specials::none: break;
     }
     if (f.is_signed) bits = either(bits, left_by(both(code, k(sign_bit(f))), k(31 - f.exponent - f.mantissa)));
     return bitcast(DType::f32, bits);
@@ -84,7 +85,8 @@ Expr added(const Cut &c, Rounding rounding, const Expr &negative) {
 Expr finished(const DTypeTraits &f, Expr code, const Expr &bits, const Expr &magnitude, const Expr &rises, bool saturate) {
     const int64_t special = first_special(f), largest = special - 1;
     // Infinity stays one in every rounding.
-    const Expr over = saturate ? k(largest) : select(rises || magnitude == k(f32_infinity), k(special), k(largest));
+    const Expr over =
+        saturate || f.specials == Specials::none ? k(largest) : select(rises || magnitude == k(f32_infinity), k(special), k(largest));
     code = select(k(largest) < code, over, code);
     if (f.is_signed) {
         const Expr sign = both(right_by(bits, k(31 - f.exponent - f.mantissa)), k(sign_bit(f)));
@@ -109,7 +111,7 @@ Expr code_of(const DTypeTraits &f, const Expr &x, Rounding rounding, bool satura
 }
 
 Expr stored(DType type, const Expr &code) {
-    if (is_coded_float(type)) return bitcast(type, cast(DType::u8, code));
+    if (is_coded(type)) return bitcast(type, cast(DType::u8, code));
     return cast(type, number_of(traits_of(type), code));  // exact
 }
 
@@ -135,13 +137,38 @@ Expr odd_f32(const Expr &x) {
     return odd(near, back != limited, select(limited < zero, back < limited, limited < back));
 }
 
+// The number of a code of four bits, an i32 in 0 ..= 15, in i32.
+Expr whole_number_of(const DTypeTraits &f, const Expr &code) {
+    return f.lowest < 0 ? operation(Op::bit_xor, {code, k(-f.lowest)}) + k(f.lowest) : code;
+}
+
+// The code of x, of any type but one of codes, for a type of integers of four bits: as `convert` has it.
+Expr whole_code_of(const DTypeTraits &f, Expr x, Rounding rounding, bool saturate) {
+    if (!is_float(x.type()) && !is_arithmetic(x.type())) x = cast(DType::i32, x);
+    if (x.type() == DType::boolean) x = cast(DType::i32, x);
+    if (is_float(x.type())) {
+        const Expr wide = is_arithmetic(x.type()) ? x : cast(DType::f32, x), whole = cast(DType::i32, wide, rounding, true);
+        const Expr fits = wide == wide && k(f.lowest) <= whole && whole <= k(f.highest);
+        x = saturate ? min(max(whole, k(f.lowest)), k(f.highest)) : select(fits, whole, k(f.lowest));
+    } else if (saturate) {
+        x = min(max(x, constant_int(x.type(), f.lowest)), constant_int(x.type(), f.highest));
+    }
+    return both(cast(DType::i32, x), k(15));
+}
+
 Expr expanded_cast(const Expr &e) {
     const DType type = e.type();
     Expr x = e->args[0];
-    if (is_coded_float(x.type())) x = number_of(traits_of(x.type()), cast(DType::i32, bitcast(DType::u8, x)));
+    if (is_coded(x.type())) {
+        const DTypeTraits &from = traits_of(x.type());
+        const Expr code = cast(DType::i32, bitcast(DType::u8, x));
+        x = is_float(from.type) ? number_of(from, code) : whole_number_of(from, code);
+        if (x.type() == type) return x;
+    }
+    if (is_coded(type) && !is_float(type)) return stored(type, whole_code_of(traits_of(type), x, e->rounding, e->saturate));
     if (!is_narrow_float(type)) return cast(type, x, e->rounding, e->saturate);
     x = odd_f32(x);
-    if (!is_coded_float(type) && e->rounding == Rounding::nearest_even && !e->saturate) return cast(type, x);
+    if (!is_coded(type) && e->rounding == Rounding::nearest_even && !e->saturate) return cast(type, x);
     return stored(type, code_of(traits_of(type), x, e->rounding, e->saturate));
 }
 
@@ -192,6 +219,26 @@ Expr flush_subnormals(const Expr &x, DType of) {
         return made;
     }();
     return applied(all.at(of), {x});
+}
+
+Expr round_tf32(const Expr &x) {
+    if (x.type() != DType::f32)
+        throw UserError("functions.type", std::string("round_tf32: expected f32, got ") + name_of(x.type()) + "; cast it first.");
+    static const FunctionRef function = [] {
+        FunctionFacts facts;
+        facts.derivative = [](const Operands &, int) { return constant(DType::f32, 1); };
+        return make_function(
+            "round_tf32", 1,
+            [](const Operands &of) {
+                if (of[0].type() == DType::f64) return of[0];  // in the exact algorithm nothing rounds
+                constexpr int cut_off = f32_mantissa - 10;
+                const Expr bits = bits_of(of[0]), last = both(right_by(bits, k(cut_off)), k(1));
+                const Expr rounded = both(bits + k((1 << (cut_off - 1)) - 1) + last, k(-(1 << cut_off)));
+                return select(of[0] == of[0], bitcast(DType::f32, rounded), of[0]);
+            },
+            facts);
+    }();
+    return applied(function, {x});
 }
 
 }  // namespace tessera

@@ -20,4 +20,8 @@ Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate
 // NaN stays. UserError functions.type for another x, expr.cast where `of` is no float or has no zero.
 Expr flush_subnormals(const Expr &x, DType of);
 
+// x of f32, rounded to nearest even to the 10 bits of mantissa that tensor cores take of a number in TF32 (NVIDIA, PTX ISA): "round_tf32".
+// UserError functions.type for another type.
+Expr round_tf32(const Expr &x);
+
 }  // namespace tessera

@@ -48,6 +48,13 @@ Dim ragged_dim(const std::string &name, const std::string &offsets, DType offset
 // The extent is `count`, clamped to 0 ..= max.
 Dim counted_dim(const std::string &name, Expr count, Expr max);
 
+// What callers see of a tensor of bytes, each of which has two elements (DTypeTraits::in_half_bytes).
+struct HalfBytes {
+    DType dtype = DType::i4;
+    std::vector<std::string> dims;  // the last one in elements
+    friend bool operator==(const HalfBytes &, const HalfBytes &) = default;
+};
+
 enum class Role : uint8_t { input, state, constant };
 
 struct Tensor {
@@ -276,6 +283,8 @@ struct Algorithm {
     // Inputs, states and outputs that may have more elements than positions of 32 bits reach (TESS_MAX_ELEMENTS of runtime/tessera.h). Each
     // axis stays within them.
     std::set<std::string> large = {};
+    // Inputs and outputs that are bytes in place of what was declared (compiler/rewrite/half_bytes.h), by name.
+    std::map<std::string, HalfBytes> half_bytes = {};
 
     StepsOfKind<Stage, const std::vector<Step>> stages() const & { return StepsOfKind<Stage, const std::vector<Step>>(steps); }
     StepsOfKind<Stage, std::vector<Step>> stages() & { return StepsOfKind<Stage, std::vector<Step>>(steps); }

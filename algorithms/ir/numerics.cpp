@@ -41,7 +41,9 @@ static const std::vector<Numerics> &all_numerics() {
         training.name = "training", training.states = DType::f32;
         inference.name = "inference", inference.weights = WeightFormat::f8e4m3fn;
         nvfp4.name = "nvfp4", nvfp4.weights = WeightFormat::nvfp4;
-        return std::vector<Numerics>{{}, f64, bf16, narrow("f16", DType::f16), training, inference, nvfp4};
+        Numerics tf32 = narrow("tf32", DType::f32);
+        tf32.tf32 = true;
+        return std::vector<Numerics>{{}, f64, bf16, narrow("f16", DType::f16), training, inference, nvfp4, tf32};
     }();
     return all;
 }
@@ -86,6 +88,9 @@ void check(const Numerics &n) {
     if (n.accumulate != n.compute)
         fail(std::string("it computes in ") + name_of(n.compute) + " and accumulates in " + name_of(n.accumulate) +
              ", and nothing widens or narrows by itself. Do both in f64.");
+    if (n.tf32 && n.accumulate != DType::f32)
+        fail(std::string("expected to accumulate in f32 where products are of tf32, got ") + name_of(n.accumulate) +
+             ". Leave \"multiply\" out.");
     if (n.rounding != Rounding::nearest_even || n.saturate)
         for (DType kept : {n.output_type(), n.state_type()})
             if (kept == DType::f32 && n.accumulate == DType::f64)
@@ -108,6 +113,7 @@ std::string weaker_in(const Numerics &inner, const Numerics &outer) {
     };
     narrower("computes", inner.compute, outer.compute);
     narrower("accumulates", inner.accumulate, outer.accumulate);
+    if (inner.tf32 && !outer.tf32) all.push_back("multiplies in tf32");
     if (outer.denormals == Denormals::gradual && inner.denormals != Denormals::gradual)
         all.push_back(std::string("has denormals '") + name_of(inner.denormals) + "', not 'gradual'");
     if (outer.denormals == Denormals::flushed && inner.denormals != Denormals::flushed)
@@ -122,6 +128,7 @@ std::string text_of(const Numerics &n) {
     if (n.weights != WeightFormat::storage) text += std::string(", weights ") + name_of(n.weights);
     text += std::string(", compute ") + name_of(n.compute) + ", accumulate " + name_of(n.accumulate) + ", " + name_of(n.rounding);
     if (n.saturate) text += ", saturate";
+    if (n.tf32) text += ", multiply tf32";
     if (n.denormals != Denormals::gradual) text += std::string(", denormals ") + name_of(n.denormals);
     return text;
 }

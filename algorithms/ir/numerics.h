@@ -33,6 +33,7 @@ struct Numerics {
     std::optional<DType> outputs = {}, states = {};
     WeightFormat weights = WeightFormat::storage;
     Denormals denormals = Denormals::gradual;
+    bool tf32 = false;  // products (dot) of f32 round their operands to TF32 (round_tf32), as tensor cores do
 
     DType output_type() const { return outputs.value_or(storage); }
     DType state_type() const { return states.value_or(storage); }
@@ -40,13 +41,13 @@ struct Numerics {
 };
 
 // f32, f64, bf16, f16: storage of that type. training: bf16, with states (master weights, moments) in f32. inference: bf16, with weights in
-// f8e4m3fn. nvfp4: bf16, with weights in NVFP4.
+// f8e4m3fn. nvfp4: bf16, with weights in NVFP4. tf32: f32, with products of operands in TF32.
 // UserError numerics.unknown.
 Numerics numerics_named(const std::string &name);
 std::vector<std::string> numerics_names();
 
 // UserError numerics.policy: a name that folders and files cannot have; a type that is no float; computing or adding up in other types than
-// f32 and f64, in two of them, or in one that does not hold every stored value; rounding that a cast of f64 to f32 has not.
+// f32 and f64, in two of them, or in one that does not hold every stored value; tf32 beside f64; rounding that a cast of f64 to f32 has not.
 void check(const Numerics &policy);
 
 // Of a callee whose results other callees take: they are kept as inputs are.

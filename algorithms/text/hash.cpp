@@ -50,9 +50,10 @@ public:
         for (const Parameter &p : a_.parameters) emit(std::string("parameter ") + name_of(p.dtype));
         for (Role role : {Role::input, Role::state})
             for (const Tensor &t : a_.tensors)
-                if (t.role == role) emit(std::string(name_of(role)) + " " + name_of(t.dtype) + dim_list(t.dims) + large(t.name));
+                if (t.role == role)
+                    emit(std::string(name_of(role)) + " " + name_of(t.dtype) + dim_list(t.dims) + large(t.name) + halves(t.name));
         std::string results;
-        for (const std::string &output : a_.outputs) results += " " + tensor(output, final_) + large(output);
+        for (const std::string &output : a_.outputs) results += " " + tensor(output, final_) + large(output) + halves(output);
         for (const Tensor &t : a_.tensors)
             if (t.role == Role::state) results += " " + tensor(t.name, final_);
         emit("results" + results);
@@ -105,6 +106,10 @@ private:
     }
 
     std::string large(const std::string &name) const { return a_.large.count(name) ? " large" : ""; }
+    std::string halves(const std::string &name) const {
+        const auto half = a_.half_bytes.find(name);
+        return half == a_.half_bytes.end() ? "" : std::string(" of ") + name_of(half->second.dtype);
+    }
     void emit(const std::string &line) { lines_ += line + "\n"; }
 
     // The number of `content` among the lines that open with `prefix`; a new content is written.

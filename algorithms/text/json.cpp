@@ -106,6 +106,7 @@ static json write(const Numerics &n) {
               {"denormals", name_of(n.denormals)}};
     if (n.outputs) j["outputs"] = name_of(*n.outputs);
     if (n.states) j["states"] = name_of(*n.states);
+    if (n.tf32) j["multiply"] = "tf32";
     if (n.weights != WeightFormat::storage) j["weights"] = name_of(n.weights);
     return j;
 }
@@ -127,6 +128,7 @@ public:
                                             s));
         if (a.updates_state) j["effects"] = {"memory"};
         if (!a.large.empty()) j["large"] = a.large;
+        require(a.half_bytes.empty(), "a document has tensors as they are declared");
         return j;
     }
     const json &callees() const { return callees_; }
@@ -316,7 +318,7 @@ static Stage read_stage(const JsonReader &r) {
 }
 
 Numerics numerics_from_json(const JsonReader &r) {
-    r.only({"name", "storage", "outputs", "states", "weights", "compute", "accumulate", "rounding", "saturate", "denormals"});
+    r.only({"name", "storage", "outputs", "states", "weights", "compute", "accumulate", "rounding", "saturate", "denormals", "multiply"});
     Numerics n;
     n.name = r.at("name").text(), n.storage = dtype(r.at("storage"));
     n.compute = n.accumulate = n.storage == DType::f64 ? DType::f64 : DType::f32;
@@ -327,6 +329,12 @@ Numerics numerics_from_json(const JsonReader &r) {
     if (const auto given = r.find("accumulate")) n.accumulate = dtype(*given);
     if (const auto given = r.find("rounding")) n.rounding = named(*given, "rounding", roundings);
     if (const auto given = r.find("saturate")) n.saturate = given->truth();
+    if (const auto given = r.find("multiply")) {
+        const std::string kind = given->text();
+        if (kind != "full" && kind != "tf32")
+            given->fail("json.value", "there is no way to multiply '" + given->quotable() + "'; expected 'full' or 'tf32'.");
+        n.tf32 = kind == "tf32";
+    }
     n.denormals = Denormals::any;
     if (const auto given = r.find("denormals")) n.denormals = named(*given, "way with denormals", denormals_all);
     r.located([&] { check(n); });

@@ -136,7 +136,13 @@ public:
         std::string text = "algorithm " + a.name + ": " + a.numerics.name + " (" + text_of(a.numerics) + ")\n";
         for (const Dim &d : a.dims) text += dim_text(d);
         for (const Parameter &p : a.parameters) text += "  parameter " + p.name + ": " + name_of(p.dtype) + "\n";
-        for (const Tensor &t : a.tensors) text += tensor_text(t);
+        for (const Tensor &t : a.tensors) {
+            text += tensor_text(t);
+            const auto half = a.half_bytes.find(t.name);
+            if (half == a.half_bytes.end()) continue;
+            text.pop_back();
+            text += std::string(", of ") + name_of(half->second.dtype) + "[" + list(half->second.dims) + "]\n";
+        }
         for (const Step &step : a.steps)
             text += std::visit(
                 Overloaded{[&](const Stage &stage) { return stage_text(stage); }, [&](const Call &call) { return call_text(call); }}, step);

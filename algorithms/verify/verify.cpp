@@ -114,6 +114,10 @@ void Verifier::check_inner_names(const Algorithm &flat) const {
 
 void Verifier::check_tensor(const Tensor &t) {
     if (t.dtype == DType::index) scope_.fail("type", t.name, "an index is never stored; declare the tensor i32 or i64.");
+    if (t.role == Role::state && is_in_half_bytes(t.dtype))
+        scope_.fail("type", t.name,
+                    std::string("a state of type ") + name_of(t.dtype) +
+                        ", two elements of which are a byte: one cannot be written without the other; declare it u8 or i8.");
     int64_t count = 1;
     for (const std::string &name : t.dims) {
         const Dim &d = scope_.dim(name, t.name);

@@ -12,6 +12,7 @@
 #include "bench/measure/caller.h"
 #include "compiler/emit/spec.h"
 #include "compiler/interpret/interpret.h"
+#include "compiler/tile/arguments.h"
 #include "support/text/printable.h"
 
 namespace tessera {
@@ -45,7 +46,7 @@ WorkerClient::WorkerClient(const MeasurementTask &task, const TileProgram &progr
     if (task.callers > 1) say(fmt::format("callers {}\n", task.callers));
     for (size_t i = 0; i < program.arguments.size(); i++) {
         const Argument &a = program.arguments[i];
-        const Tensor &tensor = a.packed ? a.packed->operand : a.tensor;
+        const Tensor tensor = declared_tensor(a);
         const std::vector<int64_t> shape = shape_of(tensor, extents_);
         std::string line = fmt::format("shape {} {} {} {}", i, abi_dtype(tensor.dtype), a.written ? 1 : 0, shape.size());
         for (int64_t n : shape) line += fmt::format(" {}", n);

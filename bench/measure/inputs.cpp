@@ -152,6 +152,7 @@ static bool has_offsets(const TileProgram &program, const std::string &tensor) {
 }
 
 RandomKind InputTensor::kind() const {
+    if (of_halves) return RANDOM_HALVES;
     switch (dtype) {
     case DType::f32: return RANDOM_F32;
     case DType::f64: return RANDOM_F64;
@@ -168,6 +169,11 @@ RandomKind InputTensor::kind() const {
     case DType::f8e5m2: return RANDOM_F8_2_15;
     case DType::f8e5m2fnuz: return RANDOM_F8_2_16;
     case DType::f8e8m0fnu: return RANDOM_SCALE;
+    case DType::f6e2m3fn:
+    case DType::f6e3m2fn: return RANDOM_F6;
+    case DType::f4e2m1fn:
+    case DType::i4:
+    case DType::u4:  // programs have bytes in their place
     case DType::index: break;
     }
     throw InternalError("an index is never stored");
@@ -199,7 +205,7 @@ InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uin
         const Tensor &t = argument.packed ? argument.packed->operand : argument.tensor;
         const uint64_t own = random.next();  // also where it is not read, so that the others' do not depend on it
         if (!argument.read) continue;
-        InputTensor input{t.dtype, shape_of(t, extents), own, {}};
+        InputTensor input{t.dtype, shape_of(t, extents), own, {}, argument.half_bytes.has_value()};
         if (has_offsets(program, t.name)) input.given = random_offsets(t.dtype, input.shape, largest, own);
         plan.tensors.emplace(t.name, std::move(input));
     }

@@ -57,6 +57,7 @@ struct InputTensor {
     std::vector<int64_t> shape;
     uint64_t seed = 0;           // of random_elements
     std::optional<Array> given;  // what they cannot be: offsets of ragged dims
+    bool of_halves = false;      // bytes of two elements each
     RandomKind kind() const;
     void make(int64_t first, int64_t count, std::byte *to) const;
 };

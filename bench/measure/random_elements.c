@@ -25,7 +25,9 @@ int64_t random_element_bytes(RandomKind kind) {
     case RANDOM_F8_3_8:
     case RANDOM_F8_2_15:
     case RANDOM_F8_2_16:
-    case RANDOM_SCALE: return 1;
+    case RANDOM_SCALE:
+    case RANDOM_F6:
+    case RANDOM_HALVES: return 1;
     case RANDOM_KINDS: break;
     }
     return 0;
@@ -104,6 +106,8 @@ static void convert(RandomKind kind, const Block *from, Block *to) {
     case RANDOM_SCALE:
         for (int i = 0; i < 8 * BLOCK; i++) to->bytes[i] = (unsigned char)(120 + (from->bytes[i] & 7));
         break;
+    case RANDOM_F6: keep_bits(UINT64_C(0x3f3f3f3f3f3f3f3f), from, to); break;
+    case RANDOM_HALVES: keep_bits(~UINT64_C(0), from, to); break;
     case RANDOM_KINDS: break;
     }
 }

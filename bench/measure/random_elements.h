@@ -23,7 +23,9 @@ typedef enum RandomKind {
     RANDOM_F8_3_8,
     RANDOM_F8_2_15,
     RANDOM_F8_2_16,
-    RANDOM_SCALE, /* f8e8m0fnu: powers of two, 2^-7 ..= 1 */
+    RANDOM_SCALE,  /* f8e8m0fnu: powers of two, 2^-7 ..= 1 */
+    RANDOM_F6,     /* floats of 6 bits: all codes alike */
+    RANDOM_HALVES, /* two elements of 4 bits: all codes alike */
     RANDOM_KINDS
 } RandomKind;
 

@@ -6,7 +6,7 @@ import subprocess
 # DLPack's codes and bits.
 DTYPES = {"f32": (2, 32), "f64": (2, 64), "bf16": (4, 16), "f16": (2, 16), "i8": (0, 8), "u8": (1, 8), "i32": (0, 32), "i64": (0, 64),
           "bool": (6, 8), "f8e4m3": (8, 8), "f8e4m3fn": (10, 8), "f8e4m3fnuz": (11, 8), "f8e5m2": (12, 8), "f8e5m2fnuz": (13, 8),
-          "f8e8m0fnu": (14, 8)}
+          "f8e8m0fnu": (14, 8), "f6e2m3fn": (15, 6), "f6e3m2fn": (16, 6), "f4e2m1fn": (17, 4), "i4": (0, 4), "u4": (1, 4)}
 HOST = 1
 
 # Targets by the features that they need of the processor, as Linux names them; best first.

@@ -8,6 +8,7 @@
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
+#include "compiler/tile/arguments.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 
@@ -78,7 +79,7 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
     for (size_t i = 0; i < p.arguments.size(); i++) {
         const Argument &a = p.arguments[i];
         const char *role = !a.written ? "read" : a.read ? "read and written" : "written";
-        std::string form = shape(p, a.packed ? a.packed->operand : a.tensor);
+        std::string form = shape(p, declared_tensor(a));
         if (a.packed)
             form = fmt::format("bytes (tess_packed), '{}', {}, packed as {}", a.packed->operand.name, form, layouts(all, number, i));
         doc += fmt::format(" *    {}: {}, {}{}\n", c_names[i], form, role, a.large ? ", large" : "");

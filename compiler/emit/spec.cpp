@@ -28,6 +28,11 @@ int32_t abi_dtype(DType type) {
     case DType::f8e5m2: return TESS_F8E5M2;
     case DType::f8e5m2fnuz: return TESS_F8E5M2FNUZ;
     case DType::f8e8m0fnu: return TESS_F8E8M0FNU;
+    case DType::f6e2m3fn: return TESS_F6E2M3FN;
+    case DType::f6e3m2fn: return TESS_F6E3M2FN;
+    case DType::f4e2m1fn: return TESS_F4E2M1FN;
+    case DType::i4: return TESS_I4;
+    case DType::u4: return TESS_U4;
     case DType::index: break;
     }
     throw InternalError("an index is never stored");
@@ -42,11 +47,17 @@ uint64_t feature_mask(const std::vector<std::string> &features) {
 }
 
 // One argument's record for one target.
-static std::vector<int64_t> layout_record(const Packing &packing, uint64_t features) {
+static std::vector<int64_t> layout_record(const Argument &argument, uint64_t features) {
+    const Packing &packing = *argument.packed;
     std::vector<int64_t> record = {static_cast<int64_t>(features), static_cast<int64_t>(layout_hash(packing)),
                                    static_cast<int64_t>(packing.layout.size())};
-    for (const LayoutAxis &axis : packing.layout)
-        record.insert(record.end(), {operand_axis(packing, axis), axis.remainder ? -axis.factor : axis.factor});
+    for (const LayoutAxis &axis : packing.layout) {
+        const int64_t of = operand_axis(packing, axis);
+        // The runtime counts elements, of which a byte along the last axis has two.
+        const bool in_bytes = argument.half_bytes && of + 1 == static_cast<int64_t>(packing.operand.dims.size());
+        const int64_t quotient = in_bytes ? 2 * std::max<int64_t>(axis.factor, 1) : axis.factor;
+        record.insert(record.end(), {of, axis.remainder ? -axis.factor : quotient});
+    }
     record.resize(TESS_SPEC_LAYOUT_WORDS);
     return record;
 }
@@ -132,8 +143,8 @@ std::vector<int64_t> arguments_of(const TileProgram &program, Texts &texts) {
         int64_t role = !a.written ? TESS_ROLE_INPUT : a.read ? TESS_ROLE_INOUT : TESS_ROLE_OUTPUT;
         int64_t flags = TESS_FLAG_LAST_STRIDE_1 | (a.packed ? TESS_FLAG_PACKED : 0) | (a.large ? TESS_FLAG_LARGE : 0);
         if (a.packed) spec[TESS_SPEC_N_PACKED]++;
-        spec.insert(spec.end(),
-                    {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(axes.size()), flags, texts.add(a.tensor.name), slot});
+        spec.insert(spec.end(), {role, abi_dtype(a.packed ? a.tensor.dtype : declared_tensor(a).dtype), static_cast<int64_t>(axes.size()),
+                                 flags, texts.add(a.tensor.name), slot});
         for (size_t axis = 0; axis < TESS_MAX_RANK; axis++) spec.push_back(axis < axes.size() ? position(axes[axis]) : -1);
         slot += 1 + static_cast<int64_t>(axes.size());
     }
@@ -195,7 +206,7 @@ std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t n
         for (const TargetKernels &of : targets) {
             const Argument &argument = of.kernels.at(number).general().arguments.at(i);
             require(argument.packed.has_value(), "targets of one library pack the same operands");
-            const std::vector<int64_t> record = layout_record(*argument.packed, feature_mask(of.target.features));
+            const std::vector<int64_t> record = layout_record(argument, feature_mask(of.target.features));
             spec.insert(spec.end(), record.begin(), record.end());
         }
     }

@@ -5,6 +5,7 @@
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/program_frame.h"
 #include "compiler/lower/root_stages.h"
+#include "compiler/rewrite/half_bytes.h"
 #include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/join.h"
 #include "compiler/rewrite/narrow_positions.h"
@@ -112,8 +113,9 @@ static Lowered lower_once(const Algorithm &algorithm, const KnobsByStage &knobs,
     return {std::move(program), roots.has_border_version};
 }
 
-TileProgram lower(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target, const LoweringObserver &observer,
+TileProgram lower(const Algorithm &declared, const KnobsByStage &knobs, const Target &target, const LoweringObserver &observer,
                   FunctionForm form) {
+    const Algorithm algorithm = in_bytes(declared);
     HeldSteps steps(observer);
     Lowered lowered = lower_once(algorithm, knobs, target, true, steps.observer(), form);
     if (!lowered.has_border_version || is_proved(lowered.program)) {
@@ -127,13 +129,15 @@ TileProgram lower(const Algorithm &algorithm, const KnobsByStage &knobs, const T
 TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, const Target &target) {
     TileProgram program = lower(packing_algorithm(algorithm, input), packing_schedule(input, target), target);
     program.arguments.back().packed = input.packing;
+    program.arguments.back().half_bytes = program.arguments.front().half_bytes;
     return program;
 }
 
 std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target) {
     std::vector<TileProgram> programs;
-    const Rewritten r = rewrite_all(algorithm, stages, target, *mapping_for(target), {});
-    for (const PackedInput &input : r.packed) programs.push_back(lower_packing(algorithm, input, target));
+    const Algorithm bytes = in_bytes(algorithm);
+    const Rewritten r = rewrite_all(bytes, stages, target, *mapping_for(target), {});
+    for (const PackedInput &input : r.packed) programs.push_back(lower_packing(bytes, input, target));
     return programs;
 }
 

@@ -50,7 +50,11 @@ TileProgram program_frame(const Algorithm &declared, const Algorithm &a, const K
         for (const Tensor &t : stage ? results_of(*stage) : a.tensors)
             if (t.name == name) program.arguments.push_back({t, true, false});
     }
-    for (Argument &argument : program.arguments) argument.large = a.large.count(argument.tensor.name) > 0;
+    for (Argument &argument : program.arguments) {
+        argument.large = a.large.count(argument.tensor.name) > 0;
+        const std::string &name = argument.packed ? argument.packed->operand.name : argument.tensor.name;
+        if (const auto half = a.half_bytes.find(name); half != a.half_bytes.end()) argument.half_bytes = half->second;
+    }
     add_carried_dims(program, a);
     return program;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/abi/c_names.h"
+#include "compiler/rewrite/half_bytes.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
@@ -235,6 +236,15 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
         if (own.kind == DimKind::derived) own = symbolic_dim(name);
         own.equals.clear();
         a.dims.push_back(own);
+    }
+    if (const auto half = algorithm.half_bytes.find(operand.name); half != algorithm.half_bytes.end()) {
+        // Bytes along the last axis, of elements along a dim that callers see.
+        a.half_bytes.insert(*half);
+        Dim elements = algorithm.dim(half->second.dims.back());
+        if (elements.kind == DimKind::derived) elements = symbolic_dim(elements.name);
+        elements.equals.clear();
+        if (elements.kind != DimKind::fixed) a.dims.back() = derived_dim(operand.dims.back(), bytes_of_halves(extent(elements.name)));
+        a.dims.push_back(elements);
     }
     add_dims(a.dims, axis_dims(input.packing, a.dims));
     std::vector<Expr> index;

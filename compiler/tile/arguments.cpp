@@ -6,7 +6,14 @@
 namespace tessera {
 
 const std::vector<std::string> &carried_dims(const Argument &argument) {
+    if (argument.half_bytes) return argument.half_bytes->dims;
     return argument.packed ? argument.packed->operand.dims : argument.tensor.dims;
+}
+
+Tensor declared_tensor(const Argument &argument) {
+    Tensor tensor = argument.packed ? argument.packed->operand : argument.tensor;
+    if (argument.half_bytes) tensor.dtype = argument.half_bytes->dtype, tensor.dims = argument.half_bytes->dims;
+    return tensor;
 }
 
 std::vector<Dim> spec_dims(const TileProgram &program) {

@@ -83,7 +83,7 @@ public:
             add(d.name), add(static_cast<uint64_t>(d.kind)), add(static_cast<uint64_t>(d.kind == DimKind::fixed ? d.value : 0)),
                 add(d.size);
         for (const Argument &a : p.arguments)
-            add(a.tensor), add(a.written), add((a.packed ? to_string(*a.packed) : "") + (a.large ? ", large" : ""));
+            add(a.tensor), add(a.written), add((a.packed ? to_string(*a.packed) : "") + (a.large ? ", large" : "") + half_bytes_text(a));
         add(p.constants), add(p.body), add(p.programs.size());
         for (const TileProgram &q : p.programs) add(q.name), add(q);
     }

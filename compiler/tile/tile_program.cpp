@@ -224,6 +224,10 @@ std::string to_string(const Packing &packing) {
     return packing.operand.name + brackets(packing.operand.dims) + " packed as " + join(axes);
 }
 
+std::string half_bytes_text(const Argument &a) {
+    return a.half_bytes ? std::string(", of ") + name_of(a.half_bytes->dtype) + brackets(a.half_bytes->dims) : "";
+}
+
 static std::string text_after_name(const TileProgram &p) {
     std::string out = " for " + p.target + "\n";
     for (const Dim &d : p.dims) {
@@ -237,7 +241,8 @@ static std::string text_after_name(const TileProgram &p) {
     for (const Parameter &q : p.parameters) out += "  parameter " + q.name + ": " + name_of(q.dtype) + "\n";
     for (const Argument &a : p.arguments)
         out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name + brackets(a.tensor.dims) +
-               ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + (a.large ? ", large" : "") + "\n";
+               ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + (a.large ? ", large" : "") +
+               half_bytes_text(a) + "\n";
     for (const Tensor &t : p.constants)
         out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
     print(p.body, 1, out);

@@ -137,6 +137,8 @@ struct Argument {
     // memory a header stands before it (runtime/tessera.h).
     std::optional<Packing> packed = {};
     bool large = false;  // an element's position may need more than 32 bits (Algorithm::large)
+    // What callers pass where the tensor, or the operand that was packed, is in bytes of two elements.
+    std::optional<HalfBytes> half_bytes = {};
 };
 
 struct TileProgram {
@@ -199,6 +201,8 @@ const char *name_of(Space space);
 // "w[K, N] packed as N/48, K, N%48"
 std::string to_string(const Packing &packing);
 // The text form, one node a line, two spaces a level; $0, $1, … name what a line repeats and stand below it.
+// ", of i4[N, K]" where callers see half bytes, or "".
+std::string half_bytes_text(const Argument &argument);
 std::string to_text(const TileProgram &program);
 std::string to_text(const TileBody &body);
 // "sha256:…" of the text form without the program's name: equal for schedules that resolve to the same program.

@@ -131,7 +131,8 @@ static std::vector<std::string> write_files(const PreparedLibrary &library, cons
         files[archive] = out.read(archive);
     }
     files[header] = header_of(name, kernels_of(library), c ? Beside::c_file : Beside::library, declared_with(library));
-    files[manifest] = manifest_of(library, c ? Emit::c : Emit::library, archive, files);
+    files[manifest] =
+        manifest_of(library, c ? Emit::c : Emit::library, archive, files, options.certificate ? &*options.certificate : nullptr);
     if (options.emit_tiles) files[tiles] = tiles_text(library);
     std::vector<std::string> all;
     if (options.emit_assembly) all.push_back(assembly);
@@ -169,7 +170,8 @@ static void check_arguments(const CommandLine &line, const GenerateOptions &opti
         if (line.has("--name")) check_c_name(options.name);
         return;
     }
-    std::vector<const char *> of_one = {"algorithm", "--option", "--shape", "--schedule", "--schedule-for", "--derive-for"};
+    std::vector<const char *> of_one = {"algorithm",      "--option",     "--shape",   "--schedule",
+                                        "--schedule-for", "--derive-for", "--extents", "--range"};
     if (!options.module.empty()) of_one.push_back("--numerics");
     for (const char *option : of_one)
         if (line.has(option))
@@ -209,9 +211,21 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         .takes("library|c");
     line.flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line.flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
+    auto request = std::make_shared<CertificateRequest>();
+    auto certify = std::make_shared<bool>(false);
+    const CommandOption certificate = line.flag(
+        "--certificate", *certify, "Also put bounds on the rounding errors of the results into the manifest, beside what is measured");
+    line.option("--extents", request->extents, "Certify at this shape of the dynamic dims instead of awkward ones")
+        .takes("DIM=EXTENT")
+        .needs(certificate);
+    line.option("--range", request->ranges,
+                "Also bound ranges and errors for all inputs and parameters of floats that lie so; without a name: all others")
+        .takes("NAME=LOWEST,HIGHEST")
+        .needs(certificate);
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take; of several kernels, for each");
     return {line, [=, &registry] {
                 check_arguments(line, *options);
+                if (*certify) options->certificate = *request;
                 generate(registry, *options);
                 return exit_ok;
             }};

@@ -17,7 +17,8 @@ struct GenerateOptions {
     std::string out;                     // folder
     std::string depfile;                 // "" for none
     bool emit_assembly = false, emit_tiles = false;
-    Limits limits;  // of one kernel; several have the sum of their seconds
+    std::optional<CertificateRequest> certificate = {};  // bounds of errors in the manifest
+    Limits limits;                                       // of one kernel; several have the sum of their seconds
 };
 
 // Of several targets, the library holds a body for each and runs the best one that the processor has.
@@ -27,7 +28,7 @@ struct GenerateOptions {
 // that lib<name>.a depends on and, where no schedule was named, the folders in which a better match would appear.
 // Equal inputs give equal bytes, whatever the folder. With Emit::c, <name>.c takes the library's place. Kernels of a module share callees
 // that are emitted once, and constants, where they are equal. UserErrors of every
-// step, output.*, compile.limit, and command.emit for what is not there in C: assembly and several targets.
+// step, output.*, compile.limit, certificate.wrong, and command.emit for what is not there in C: assembly and several targets.
 void generate(const Registry &registry, const GenerateOptions &options);
 
 Command generate_command(ProgramLine &program, const Registry &registry);

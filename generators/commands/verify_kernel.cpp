@@ -10,8 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/commands/kernel_line.h"
-#include "generators/kernel/certificate.h"
-#include "generators/kernel/stability.h"
+#include "generators/kernel/certificate_json.h"
 #include "schedules/knobs/condition.h"
 #include "support/files/json_text.h"
 
@@ -68,34 +67,6 @@ ordered_json json_of(const Comparison &c) {
             {"output", c.output},   {"largest", c.largest},       {"near_zero", c.is_near_zero}};
 }
 
-ordered_json json_of(const Spread &s) { return {{"largest", s.largest}, {"p999", s.most}}; }
-
-ordered_json json_of(const Certificate &c) {
-    return {{"output", c.output}, {"elements", c.elements},        {"unbounded", c.unbounded}, {"unknown", c.unknown},
-            {"bound", c.bound},   {"error", json_of(c.error)},     {"ulp", json_of(c.units)},  {"relative", json_of(c.relative)},
-            {"ratio", c.ratio},   {"median_ratio", c.median_ratio}};
-}
-
-constexpr double most_steps_to_certify = 1e7;  // of a shape that nobody asked for: a second or so
-
-// Bounds and measured errors of the shapes; what is wrong with one goes into its result.
-ordered_json certificate_of(const PreparedKernel &p, const std::vector<Extents> &shapes, const VerifyOptions &options,
-                            ordered_json &results) {
-    ErrorSamples samples;
-    size_t left_out = 0;
-    for (size_t i = 0; i < shapes.size(); i++) {
-        if (options.extents.empty() && steps_to_certify(p, shapes[i]) > most_steps_to_certify) {
-            left_out++;
-            continue;
-        }
-        const std::string wrong = samples.add(p, shapes[i], options.seed);
-        if (results[i]["difference"] == "") results[i]["difference"] = wrong;
-    }
-    ordered_json outputs = ordered_json::array();
-    for (const Certificate &c : samples.certificates()) outputs.push_back(json_of(c));
-    return {{"shapes_left_out", left_out}, {"outputs", outputs}};
-}
-
 // "y: error at most 1.2e-6 by its bound; measured …", for each output.
 void print_certificate(const ordered_json &certificate) {
     for (const ordered_json &c : certificate["outputs"]) {
@@ -117,23 +88,6 @@ void print_certificate(const ordered_json &certificate) {
     }
     if (const auto left_out = certificate["shapes_left_out"].get<size_t>())
         std::cout << fmt::format("note: {} shapes are too large for the certificate; give one by --extents\n", left_out);
-}
-
-ordered_json json_of(const StageRange &s) {
-    // JSON has no infinity: null where nothing is known.
-    const auto number = [](double v) { return std::isfinite(v) ? ordered_json(v) : ordered_json(); };
-    return {{"stage", s.stage},
-            {"lowest", number(s.range.values.lo)},
-            {"highest", number(s.range.values.hi)},
-            {"error", number(s.range.error)},
-            {"trouble", s.trouble}};
-}
-
-ordered_json stability_json(const PreparedKernel &p, const VerifyOptions &options) {
-    const Stability s = stability_of(p, parse_shape(options.extents, "--extents"), parse_ranges(p.bound, options.ranges), options.seed);
-    ordered_json stages = ordered_json::array();
-    for (const StageRange &stage : s.stages) stages.push_back(json_of(stage));
-    return {{"proved", s.is_proved()}, {"samples", s.samples}, {"found", s.found}, {"stages", stages}};
 }
 
 void print_stability(const PreparedKernel &p, const ordered_json &stability) {
@@ -167,7 +121,13 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
         const Shapes shapes = shapes_of(p, options);
         ordered_json all = ordered_json::array();
         for (const Extents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
-        const ordered_json certificate = options.certificate ? certificate_of(p, shapes.all, options, all) : ordered_json();
+        ordered_json certificate;
+        if (options.certificate) {
+            std::vector<std::string> wrong;
+            certificate = certificate_json(p, shapes.all, !options.extents.empty(), options.seed, wrong);
+            for (size_t i = 0; i < wrong.size(); i++)
+                if (all[i]["difference"] == "") all[i]["difference"] = wrong[i];
+        }
         out.write("results.json",
                   json_text(ordered_json{
                       {"shapes", all}, {"empty", shapes.empty}, {"variants_not_run", shapes.idle}, {"certificate", certificate}}));
@@ -183,7 +143,8 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     const auto empty = found["empty"].get<size_t>();
     const auto idle = found["variants_not_run"].get<std::vector<std::string>>();
     const auto failures = std::count_if(all.begin(), all.end(), [](const ordered_json &c) { return c["difference"] != ""; });
-    const ordered_json stability = options.stable ? stability_json(p, options) : ordered_json();
+    const ordered_json stability =
+        options.stable ? stability_json(p, parse_shape(options.extents, "--extents"), options.ranges, options.seed) : ordered_json();
     const bool is_right = !failures && (!options.stable || stability["proved"].get<bool>());
     const std::string schedule = p.schedule ? p.schedule->name() : "none";
     if (options.json) {

@@ -13,6 +13,7 @@
 #include "algorithms/evaluate/reference.h"
 #include "autotune/measure/sampled.h"
 #include "compiler/interpret/interpret.h"
+#include "compiler/tile/arguments.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -73,7 +74,8 @@ Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs 
         const std::vector<std::byte> &data = arrays.at(a.tensor.name).data;
         if (!a.packed) {
             memory.emplace_back(data);
-            arguments.push_back(descriptor_of(a.tensor.dtype, shapes.emplace_back(shape_of(a.tensor, extents)), memory.back().data()));
+            const Tensor tensor = declared_tensor(a);
+            arguments.push_back(descriptor_of(tensor.dtype, shapes.emplace_back(shape_of(tensor, extents)), memory.back().data()));
             continue;
         }
         memory.emplace_back(a.read ? packed.at(a.tensor.name) : std::vector<std::byte>(TESS_PACKED_HEADER_BYTES + data.size(), poison),

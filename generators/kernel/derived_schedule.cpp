@@ -7,6 +7,7 @@
 
 #include "algorithms/text/hash.h"
 #include "autotune/search/derive.h"
+#include "compiler/rewrite/bind_extents.h"
 #include "costmodel/model/counted_samples.h"
 #include "generators/kernel/applied_schedule.h"
 #include "generators/kernel/lower_variants.h"

@@ -13,6 +13,7 @@
 #include "bench/measure/instruction_count.h"
 #include "bench/measure/seconds_now.h"
 #include "bench/measure/work.h"
+#include "compiler/tile/arguments.h"
 #include "generators/kernel/loaded_kernel.h"
 #include "support/files/json_text.h"
 #include "support/text/error.h"
@@ -82,11 +83,11 @@ public:
         auto packing = loaded.packings.begin();
         for (const Argument &a : program.arguments) {
             if (!a.packed) {
-                arguments_.push_back(tensor(a.tensor, a.read, extents));
+                arguments_.push_back(tensor(a.tensor, declared_tensor(a), a.read, extents));
                 continue;
             }
             uint64_t &bytes = sizes_.emplace_back(0);
-            std::vector<TessTensor> operand = {tensor(a.packed->operand, true, extents), tess_packed(nullptr, &bytes)};
+            std::vector<TessTensor> operand = {tensor(a.packed->operand, declared_tensor(a), true, extents), tess_packed(nullptr, &bytes)};
             check(packing->size(operand, context_, bytes));
             memory_.emplace_back(bytes);
             operand.back() = tess_packed(memory_.back().data(), &bytes);
@@ -114,12 +115,13 @@ private:
     void check(int status) const {
         if (status != TESS_OK) throw InternalError(name_ + " refuses its arguments: " + kernel_.message(status));
     }
-    TessTensor tensor(const Tensor &t, bool read, const Extents &extents) {
-        const std::vector<int64_t> &shape = shapes_.emplace_back(shape_of(t, extents));
-        const Array array = read ? inputs_.tensors.at(t.name) : Array(t.dtype, shape);
+    // The tensor `t` of the program, as `declared` to callers.
+    TessTensor tensor(const Tensor &t, const Tensor &declared, bool read, const Extents &extents) {
+        const std::vector<int64_t> &shape = shapes_.emplace_back(shape_of(declared, extents));
+        const Array array = read ? inputs_.tensors.at(t.name) : Array(t.dtype, shape_of(t, extents));
         memory_.emplace_back(array.data.size());
         std::copy(array.data.begin(), array.data.end(), static_cast<std::byte *>(memory_.back().data()));
-        return descriptor_of(t.dtype, shape, memory_.back().data());
+        return descriptor_of(declared.dtype, shape, memory_.back().data());
     }
 };
 

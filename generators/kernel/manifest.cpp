@@ -161,13 +161,16 @@ static ordered_json target_json(const Target &target) {
 }
 
 // What a target has of one kernel.
-static ordered_json lowered_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
+static ordered_json lowered_json(const PreparedKernel &p, const Contents *contents, const std::string &member,
+                                 const CertificateRequest *request) {
     const KernelBits bits = bits_of(p);
-    return {{"schedule", schedule_json(p)},
-            {"bits", bits.hash},
-            {"batch_invariant", bits.batch_invariant},
-            {"variants", variants_json(p, p.kernel, contents, member)},
-            {"packings", packings_json(p, contents, member)}};
+    ordered_json lowered = {{"schedule", schedule_json(p)},
+                            {"bits", bits.hash},
+                            {"batch_invariant", bits.batch_invariant},
+                            {"variants", variants_json(p, p.kernel, contents, member)},
+                            {"packings", packings_json(p, contents, member)}};
+    if (request) lowered["certificate"] = certificate_json(p, *request);
+    return lowered;
 }
 
 static ordered_json kernel_json(const PreparedKernel &p) {
@@ -184,12 +187,14 @@ static ordered_json kernel_json(const PreparedKernel &p) {
 }
 
 std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::string &archive,
-                        const std::map<std::string, std::string> &files) {
+                        const std::map<std::string, std::string> &files, const CertificateRequest *request) {
     const Target &first = library.first()[0].target;
     const bool objects = emit == Emit::library;
     const Contents contents{objects ? members_of(files.at(archive)) : decltype(Contents::members)()};
     const std::string stem = std::filesystem::path(archive).stem().string();
-    auto lowered = [&](const PreparedKernel &p) { return lowered_json(p, objects ? &contents : nullptr, object_name(stem, p.target)); };
+    auto lowered = [&](const PreparedKernel &p) {
+        return lowered_json(p, objects ? &contents : nullptr, object_name(stem, p.target), request);
+    };
     ordered_json manifest = {{"format", "tessera-manifest"}, {"version", 1},    {"tessera", tessera_version()},
                              {"halide", halide_version()},   {"nvcc", nullptr}, {"emit", objects ? "library" : "c"}};
     if (library.is_module) {

@@ -9,7 +9,8 @@
 //                               "chain": [{"name", "file"?, "hash"}],
 //                               "tuned_for": {dim: integer}?},
 //                  "variants": [{"when": [condition], "resolved", "bytes"}],
-//                  "packings": [{"function", "operand", "layout": [axis], "layout_hash", "variants"}], "bytes"}],
+//                  "packings": [{"function", "operand", "layout": [axis], "layout_hash", "variants"}],
+//                  "certificate": certificate_json? (generate --certificate), "bytes"}],
 //     "entry_bytes", "symbols": {"public": [name], "needs": [name]},
 //     "licences": {"embedded": [], "linked": [{"name", "licence", "text"}]},
 //     "files": {file: hash} }
@@ -28,6 +29,7 @@
 #include <map>
 #include <string>
 
+#include "generators/kernel/certificate_json.h"
 #include "generators/kernel/prepared_library.h"
 
 namespace tessera {
@@ -36,7 +38,8 @@ namespace tessera {
 enum class Emit { library, c };
 
 // `files` maps the names of files to their contents; `archive`, the library or its C, is one of them.
+// `request` asks for certificates of errors, or is null.
 std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::string &archive,
-                        const std::map<std::string, std::string> &files);
+                        const std::map<std::string, std::string> &files, const CertificateRequest *request = nullptr);
 
 }  // namespace tessera

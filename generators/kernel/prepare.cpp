@@ -9,6 +9,7 @@
 #include "compiler/abi/c_names.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
+#include "compiler/rewrite/half_bytes.h"
 #include "generators/kernel/algorithm_file.h"
 #include "generators/kernel/derived_schedule.h"
 #include "schedules/check/check.h"
@@ -107,7 +108,7 @@ static void watch_callees(PreparedKernel &p, const std::vector<std::filesystem::
 
 static PreparedKernel unscheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
-    p.declared = load_algorithm(registry, options, &p.options);
+    p.declared = in_bytes(load_algorithm(registry, options, &p.options));
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
     p.target = target;

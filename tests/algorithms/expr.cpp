@@ -193,7 +193,7 @@ TEST_CASE("expr: mistaken operands are named") {
     CHECK_THROWS_WITH(yes + no, Catch::StartsWith("error[expr.type]: add wants numbers, got (bool $yes, bool $no)"));
     CHECK_THROWS_WITH(operation(Op::shl, {yes, no}), Catch::StartsWith("error[expr.type]: shl wants numbers"));
     CHECK_THROWS_WITH(bitcast(DType::i64, x),
-                      "error[expr.bitcast]: bitcast goes between f32 and i32, f64 and i64, or u8 and a float of one byte, got f32 "
+                      "error[expr.bitcast]: bitcast goes between f32 and i32, f64 and i64, or u8 and a type of codes, got f32 "
                       "to i64.");
     CHECK_THROWS_AS(operation(Op::add, {x}), InternalError);
 }

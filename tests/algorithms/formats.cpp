@@ -16,7 +16,8 @@ namespace tessera::test_formats {
 
 namespace {
 
-constexpr DType f8_types[] = {DType::f8e4m3fn, DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0fnu};
+constexpr DType coded_floats[] = {DType::f8e4m3fn,  DType::f8e4m3,   DType::f8e4m3fnuz, DType::f8e5m2,  DType::f8e5m2fnuz,
+                                  DType::f8e8m0fnu, DType::f6e2m3fn, DType::f6e3m2fn,   DType::f4e2m1fn};
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 Scalar f32(double v) { return Scalar::of_real(DType::f32, v); }
@@ -92,6 +93,8 @@ constexpr ByMlDtypes by_ml_dtypes[] = {
     {DType::f8e4m3fn, 0x08993af4628bb725, 198138, 0xb57fd625201f632c},   {DType::f8e4m3, 0xb0ba52aad84bb725, 198054, 0x0a8182ecb2c862ec},
     {DType::f8e4m3fnuz, 0x4065565af2abb725, 198150, 0xf9d8cb268d160fa6}, {DType::f8e5m2, 0x00cee2838e6bb725, 198102, 0xd273d8ff39d1f4e9},
     {DType::f8e5m2fnuz, 0x39969815ceabb725, 198150, 0xb0e90bef9311d0c5}, {DType::f8e8m0fnu, 0x56f9e0582b6bb725, 199572, 0x72fde66c110958c0},
+    {DType::f6e2m3fn, 0x437daba9a23d0825, 196998, 0xff09c806ba198a64},   {DType::f6e3m2fn, 0x4c67d1405afd0825, 196998, 0x4977f215169a468a},
+    {DType::f4e2m1fn, 0x00737516397f6465, 196710, 0xad96d31e91e1786c},
 };
 
 // ---- the oracle: the format's numbers in a row, and exact comparisons with the middle between two of them
@@ -103,6 +106,7 @@ public:
     // x is exact: a double, or an i64 in the 64 bits of a long double.
     Scalar rounded(long double x, Rounding rounding, bool saturate) const {
         const bool negative = std::signbit(x);
+        if (std::isnan(x) && f_.specials == Specials::none) return of(-0.0);
         if (std::isnan(x) || (!f_.is_signed && !(x > 0))) return of(NAN);
         const long double magnitude = std::fabs(x);
         const size_t last = steps_.size() - 2;
@@ -117,7 +121,10 @@ public:
             const bool away = rounding == Rounding::nearest_even || rounding == (negative ? Rounding::down : Rounding::up);
             if (at > last && !away) at = last;
         }
-        double value = at <= last ? steps_[at] : saturate ? steps_[last] : f_.specials == Specials::ieee ? inf : NAN;
+        double value = at <= last                                  ? steps_[at]
+                       : saturate || f_.specials == Specials::none ? steps_[last]
+                       : f_.specials == Specials::ieee             ? inf
+                                                                   : NAN;
         if (value == 0 && f_.specials == Specials::minus_zero) return of(0.0);
         return of(negative ? -value : value);
     }
@@ -183,6 +190,8 @@ TEST_CASE("formats: the numbers that their names promise") {
     CHECK((code(DType::f8e5m2, -inf) == 0xfc && code(DType::f8e4m3, inf) == 0x78 && code(DType::f8e4m3fn, -0.0) == 0x80));
     CHECK((code(DType::f8e4m3fnuz, -0.0) == 0 && code(DType::f8e8m0fnu, 1) == 127 && code(DType::f8e8m0fnu, 0x1p-140) == 0));
     CHECK(Scalar::of_real(DType::f8e4m3fn, 464).real == 448);  // in the middle
+    CHECK((highest_finite(traits_of(DType::f6e2m3fn)) == 7.5 && highest_finite(traits_of(DType::f6e3m2fn)) == 28));
+    CHECK((highest_finite(traits_of(DType::f4e2m1fn)) == 6 && code(DType::f4e2m1fn, -100) == 0xf && code(DType::f4e2m1fn, NAN) == 8));
     CHECK(std::isnan(Scalar::of_real(DType::f8e4m3fn, 465).real));
 }
 
@@ -192,7 +201,8 @@ TEST_CASE("formats: decoding and rounding to nearest even are ml_dtypes's") {
         INFO(name_of(type));
         Program decode(expand_conversions(cast(DType::f32, input(0, type))), 1);
         std::vector<uint32_t> numbers, again;
-        for (int code = 0; code < 256; code++) {
+        const DTypeTraits &f = traits_of(type);
+        for (int code = 0; code < 1 << (f.is_signed + f.exponent + f.mantissa); code++) {
             const Scalar value = bitcast(type, Scalar::of_integer(DType::u8, code));
             for (auto [list, real] : {std::pair{&numbers, value.real}, {&again, decode(value).real}})
                 list->push_back(std::isnan(real) ? 0x7fc00000 : std::bit_cast<uint32_t>(static_cast<float>(real)));
@@ -212,9 +222,10 @@ TEST_CASE("formats: decoding and rounding to nearest even are ml_dtypes's") {
         std::vector<uint32_t> codes, made;
         for (float x : inputs) {
             const Scalar value = convert(type, Rounding::nearest_even, false, f32(x));
-            codes.push_back(std::isnan(value.real) ? 0xff : static_cast<uint32_t>(bitcast(DType::u8, value).integer));
+            const bool no_number = std::isnan(f.specials == Specials::none ? x : value.real);
+            codes.push_back(no_number ? 0xff : static_cast<uint32_t>(bitcast(DType::u8, value).integer));
             const auto code = static_cast<uint32_t>(encode(f32(x)).integer);
-            made.push_back(std::isnan(decoded(traits_of(type), code)) ? 0xff : code);
+            made.push_back(no_number || std::isnan(decoded(f, code)) ? 0xff : code);
         }
         CHECK(hash_of(codes) == expected.encoded);
         CHECK(codes == made);
@@ -237,11 +248,54 @@ TEST_CASE("formats: every rounding equals the oracle at every midpoint, neighbou
         check_casts(DType::f32, to, singles);
         check_casts(DType::f64, to, doubles);
         if (to == DType::f16) continue;  // whose numbers bf16 has none of
-        for (DType from : f8_types) {
+        for (DType from : coded_floats) {
             std::vector<Scalar> codes;
             for (int code = 0; code < 256; code++) codes.push_back(bitcast(from, Scalar::of_integer(DType::u8, code)));
             if (from != to && is_coded_float(to)) check_casts(from, to, codes);
         }
+    }
+}
+
+TEST_CASE("formats: integers of four bits, from all types, in every rounding") {
+    for (DType to : {DType::i4, DType::u4}) {
+        INFO(name_of(to));
+        std::map<DType, std::vector<Scalar>> values;
+        for (int64_t v = -300; v <= 300; v++) {
+            for (DType from : {DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean, DType::i4, DType::u4})
+                values[from].push_back(Scalar::of_integer(from, v));
+            for (DType from : {DType::f32, DType::f64, DType::bf16, DType::f8e4m3fn, DType::f4e2m1fn})
+                values[from].push_back(Scalar::of_real(from, static_cast<double>(v) / 8));
+        }
+        for (int64_t v : {INT64_MAX, INT64_MIN, int64_t{1} << 40, -(int64_t{1} << 40) + 3}) values[DType::i64].push_back(i64(v));
+        for (double v : {inf, -inf, static_cast<double>(NAN), 1e30, -1e30, 7.5, 8.0, -8.5, 15.5, 16.0, -0.5, -0.6})
+            for (DType from : {DType::f32, DType::f64}) values[from].push_back(Scalar::of_real(from, v));
+        for (const auto &[from, all] : values)
+            for (Rounding rounding : roundings)
+                for (bool saturate : {false, true}) {
+                    if (from == to) continue;
+                    Program program(expand_conversions(cast(DType::i32, cast(to, input(0, from), rounding, saturate))), 1);
+                    Program back(expand_conversions(cast(DType::f32, cast(to, input(0, from), rounding, saturate))), 1);
+                    for (const Scalar &x : all) {
+                        const double exact = is_float(from) ? x.real : static_cast<double>(x.integer);
+                        const double whole = !is_float(from)                      ? exact
+                                             : rounding == Rounding::nearest_even ? std::nearbyint(exact)
+                                             : rounding == Rounding::toward_zero  ? std::trunc(exact)
+                                             : rounding == Rounding::up           ? std::ceil(exact)
+                                                                                  : std::floor(exact);
+                        const double lowest = to == DType::i4 ? -8 : 0, highest = lowest + 15;
+                        const bool fits = whole >= lowest && whole <= highest;
+                        int64_t expected = fits ? static_cast<int64_t>(whole) : static_cast<int64_t>(lowest);
+                        if (!fits && saturate) expected = static_cast<int64_t>(std::isnan(whole) ? 0 : whole < lowest ? lowest : highest);
+                        if (!fits && !saturate && !is_float(from)) {  // the low bits
+                            expected = x.integer & 15;
+                            if (expected > static_cast<int64_t>(highest)) expected -= 16;
+                        }
+                        INFO(to_string(constant(x))
+                             << " of " << name_of(from) << ", " << name_of(rounding) << (saturate ? ", saturated" : ""));
+                        CHECK(program(x).integer == expected);
+                        CHECK(back(x).real == static_cast<double>(expected));
+                    }
+                }
     }
 }
 
@@ -295,7 +349,8 @@ TEST_CASE("formats: stochastic rounding rounds away as often as a number is near
                         FAIL_CHECK(x << " by " << word << " is " << got.real << ", not " << expected.real);
                 }
             }
-            CHECK(std::isnan(program(f32(NAN), i64(1)).real));
+            const double nan = program(f32(NAN), i64(1)).real;
+            CHECK((traits_of(to).specials == Specials::none ? nan == 0 && std::signbit(nan) : std::isnan(nan)));
         }
     }
 }

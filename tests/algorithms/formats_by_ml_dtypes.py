@@ -7,7 +7,7 @@ The inputs are made here as the test makes them. NaN is hashed as one code, sinc
 import ml_dtypes
 import numpy as np
 
-NAMES = ["e4m3fn", "e4m3", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
+NAMES = ["8_e4m3fn", "8_e4m3", "8_e4m3fnuz", "8_e5m2", "8_e5m2fnuz", "8_e8m0fnu", "6_e2m3fn", "6_e3m2fn", "4_e2m1fn"]
 
 
 def fnv(words):
@@ -33,14 +33,14 @@ def with_neighbours(values):
 
 
 for name in NAMES:
-    t = getattr(ml_dtypes, "float8_" + name)
-    codes = np.arange(256, dtype=np.uint8).view(t)
+    t = getattr(ml_dtypes, "float" + name)
+    codes = np.arange(1 << int(name[0]), dtype=np.uint8).view(t)
     numbers = codes.astype(np.float32)
     nan = np.isnan(numbers)
     decoded = np.where(nan, np.uint32(0x7FC00000), numbers.view(np.uint32))
 
     finite = np.unique(np.abs(numbers[np.isfinite(numbers)].astype(np.float64)))
-    beyond = finite[-1] + (finite[-1] - finite[-2] if name != "e8m0fnu" else finite[-1])
+    beyond = finite[-1] + (finite[-1] - finite[-2] if name != "8_e8m0fnu" else finite[-1])
     steps = np.append(finite, beyond)
     inputs = np.concatenate([
         (np.arange(65536, dtype=np.uint32) << 16).view(np.float32),
@@ -48,9 +48,12 @@ for name in NAMES:
         with_neighbours((steps[1:] + steps[:-1]) / 2),
         with_neighbours(np.minimum(steps, 3.4e38)),
     ])
-    if name == "e8m0fnu":  # ml_dtypes 0.6.0 gives 2^-126 there, the farther of the two numbers beside it
+    if name == "8_e8m0fnu":  # ml_dtypes 0.6.0 gives 2^-126 there, the farther of the two numbers beside it
         inputs = inputs[~((inputs > 2.0**-127) & (inputs < 1.5 * 2.0**-127))]
     with np.errstate(all="ignore"):
         made = inputs.astype(t)
-    encoded = np.where(np.isnan(made.astype(np.float32)), np.uint8(0xFF), made.view(np.uint8))
-    print(f'    {{DType::f8{name}, 0x{fnv(decoded):016x}, {len(inputs)}, 0x{fnv(encoded):016x}}},')
+    # Of a format without NaN the code says nothing but the sign.
+    nan = np.isnan(inputs) if name[0] != "8" else np.isnan(made.astype(np.float32))
+    encoded = np.where(nan, np.uint8(0xFF), made.view(np.uint8))
+    row = name.replace("_", "")
+    print(f'    {{DType::f{row}, 0x{fnv(decoded):016x}, {len(inputs)}, 0x{fnv(encoded):016x}}},')

@@ -99,8 +99,8 @@ TEST_CASE("json expr: mistakes are refused with their place") {
           "error[expr.type]: expression: /1: add wants operands of one type, got (index $operand0, f32 $operand1); convert with an "
           "explicit cast.");
     CHECK(words(R"(["bitcast", "f64", "M"])") ==
-          "error[expr.bitcast]: expression: the whole value: bitcast goes between f32 and i32, f64 and i64, or u8 and a float of one "
-          "byte, got index to f64.");
+          "error[expr.bitcast]: expression: the whole value: bitcast goes between f32 and i32, f64 and i64, or u8 and a type of codes, "
+          "got index to f64.");
     CHECK(words("[]") ==
           "error[json.expression]: expression: the whole value: expected an expression such as [\"add\", a, b], got an empty array.");
     CHECK(words("{}") == "error[json.type]: expression: the whole value: expected an array, got an object.");

@@ -37,6 +37,33 @@ static json with(json document, const json &more) {
     return document;
 }
 
+TEST_CASE("tf32: products round their operands to ten bits of mantissa, and nothing else does") {
+    Builder f("product", numerics_named("tf32"));
+    const Dim N = f.dim("N");
+    const Tile x = f.input("x", {N}), w = f.input("w", {N});
+    f.output("y", dot(x, w, {N}));
+    const Algorithm a = f.output("sum", sum(x, N)).build();
+    const auto run = [&](std::vector<double> xs, std::vector<double> ws) {
+        const std::vector<int64_t> shape = {static_cast<int64_t>(xs.size())};
+        return evaluate(a, {{"x", Array(DType::f32, shape, xs)}, {"w", Array(DType::f32, shape, ws)}});
+    };
+    const double unit = 0x1p-10, nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+    // A middle goes to the even neighbour; what is below or above it to the nearer one; exact numbers stay, subnormal ones too.
+    CHECK(run({1 + unit / 2}, {1}).at("y").values()[0] == 1);
+    CHECK(run({1 + 3 * unit / 2}, {1}).at("y").values()[0] == 1 + 2 * unit);
+    CHECK(run({1 + unit / 2 + 0x1p-23}, {1}).at("y").values()[0] == 1 + unit);
+    CHECK(run({1}, {-(1 + unit / 2 + 0x1p-23)}).at("y").values()[0] == -(1 + unit));
+    CHECK(run({0x1p-136}, {1}).at("y").values()[0] == 0x1p-136);
+    CHECK(run({0x1.fffffep127}, {1}).at("y").values()[0] == inf);
+    CHECK(run({-inf}, {1}).at("y").values()[0] == -inf);
+    CHECK(std::isnan(run({nan}, {1}).at("y").values()[0]));
+    CHECK(run({1 + unit / 2}, {1}).at("sum").values()[0] == 1 + unit / 2);
+    CHECK(algorithm_from_json(to_json(a)).numerics == a.numerics);
+    CHECK(text_of(read(with(mine, {{"storage", "f32"}, {"multiply", "tf32"}}))).find("multiply tf32") != std::string::npos);
+    check_words([&] { read(with(mine, {{"multiply", "tf19"}})); }, {"/multiply", "'tf19'", "'full' or 'tf32'"});
+    check_words([&] { read(with(mine, {{"compute", "f64"}, {"multiply", "tf32"}})); }, {"error[numerics.policy]", "tf32", "f64"});
+}
+
 TEST_CASE("a policy is read from a file, and what is left out is as the file's form says") {
     const Numerics plain = read(mine);
     CHECK(text_of(plain) == "storage bf16, compute f32, accumulate f32, nearest_even, denormals any");

@@ -80,9 +80,10 @@ std::vector<Scalar> adversarial(DType type) {
     return values;
 }
 
-constexpr DType all_types[] = {DType::f32,        DType::f64,    DType::bf16,       DType::f16,      DType::i8,       DType::u8,
-                               DType::i32,        DType::i64,    DType::boolean,    DType::index,    DType::f8e4m3fn, DType::f8e4m3,
-                               DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0fnu};
+constexpr DType all_types[] = {DType::f32,        DType::f64,    DType::bf16,       DType::f16,       DType::i8,       DType::u8,
+                               DType::i32,        DType::i64,    DType::boolean,    DType::index,     DType::f8e4m3fn, DType::f8e4m3,
+                               DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0fnu, DType::f6e2m3fn, DType::f6e3m2fn,
+                               DType::f4e2m1fn,   DType::i4,     DType::u4};
 
 }  // namespace
 

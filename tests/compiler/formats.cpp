@@ -8,6 +8,7 @@
 #include "algorithms/build/quantized.h"
 #include "algorithms/build/random.h"
 #include "algorithms/build/tile_functions.h"
+#include "compiler/rewrite/half_bytes.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test_formats {
@@ -19,7 +20,7 @@ namespace {
 std::vector<DType> narrow_types(bool coded_only) {
     std::vector<DType> all;
     for (const DTypeTraits &t : dtypes)
-        if (coded_only ? is_coded_float(t.type) : is_narrow_float(t.type)) all.push_back(t.type);
+        if (is_coded(t.type) || (is_narrow_float(t.type) && !coded_only)) all.push_back(t.type);
     return all;
 }
 
@@ -34,7 +35,8 @@ Algorithm encoded_from(DType from, DType to) {
     for (bool saturate : {false, true}) {
         for (Rounding rounding : roundings)
             f.output(std::string(name_of(rounding)) + (saturate ? "_saturated" : ""), cast(to, whole, rounding, saturate), to);
-        if (from == DType::f32) f.output(saturate ? "random_saturated" : "random", round_stochastic(x, to, word, saturate), to);
+        if (from == DType::f32 && is_float(to))
+            f.output(saturate ? "random_saturated" : "random", round_stochastic(x, to, word, saturate), to);
     }
     return f.build();
 }
@@ -55,11 +57,11 @@ Algorithm constants_of(DType type) {
     Builder f("constants");
     const Dim N = f.dim("N", 19);
     std::vector<double> values;
-    for (int i = 0; i < 19; i++) values.push_back(std::ldexp(1 + i % 3 * 0.5, i - 9));
+    for (int i = 0; i < 19; i++) values.push_back(is_float(type) ? std::ldexp(1 + i % 3 * 0.5, i - 9) : i % 8);
     const Tile table = f.constant("table", {N}, values, type);
     f.input("x", {N}, type);
     const Expr n = variable("N");
-    const Tile moved = f.tile(load_or("x", type, {n + 3}, n + 3 < extent("N"), constant(type, 1.5)), {N});
+    const Tile moved = f.tile(load_or("x", type, {n + 3}, n + 3 < extent("N"), constant(type, is_float(type) ? 1.5 : 3)), {N});
     f.output("moved", moved, type);
     return f.output("y", table * cast(DType::f32, moved), DType::f32).build();
 }
@@ -84,7 +86,7 @@ struct Kernel {
 };
 
 void set_edges(Array &x, DType to) {
-    const DTypeTraits &f = traits_of(to);
+    const DTypeTraits &f = traits_of(is_float(to) ? to : DType::f8e4m3);  // for integers of four bits
     auto number = [&](uint32_t code) { return code < first_special(f) ? decoded(f, code) : 2 * highest_finite(f); };
     const uint32_t step = f.bytes == 1 ? 1 : 61;
     int64_t i = 0;
@@ -103,8 +105,10 @@ std::vector<Kernel> kernels_for(const Target &target, int64_t lanes) {
     std::vector<Kernel> all;
     auto add = [&](const std::string &name, Algorithm a, Extents shape, const std::string &dim) {
         KnobsByStage stages;
-        for (const Stage &s : a.stages())
-            if (lanes > 1 && !is_fold(s) && s.dims.back() == dim) stages[s.name].vector = {{dim, lanes}};
+        const Algorithm bytes = in_bytes(a);
+        for (const Stage &s : bytes.stages())
+            if (lanes > 1 && !is_fold(s) && (s.dims.back() == dim || s.dims.back() == dim + ".bytes"))
+                stages[s.name].vector = {{s.dims.back(), lanes}};
         Arrays inputs = make_inputs(a, shape, 3, true);
         TileProgram program = lowered(name + "_" + std::to_string(lanes), a, stages, target);
         all.push_back({std::move(a), std::move(program), std::move(shape), std::move(inputs)});
@@ -118,7 +122,7 @@ std::vector<Kernel> kernels_for(const Target &target, int64_t lanes) {
                 i, Scalar::of_integer(DType::i64, static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15 >> 32)));
     }
     for (DType from : {DType::f64, DType::i64, DType::i32, DType::u8, DType::boolean, DType::f16, DType::f8e5m2})
-        for (DType to : {DType::bf16, DType::f8e4m3fn}) {
+        for (DType to : {DType::bf16, DType::f8e4m3fn, DType::i4, DType::f4e2m1fn}) {
             add(named(name_of(from), to), encoded_from(from, to), {{"N", 1001}}, "N");
             if (from == DType::i64 || from == DType::i32) {
                 Array &x = all.back().inputs.at("x");
@@ -135,7 +139,8 @@ std::vector<Kernel> kernels_for(const Target &target, int64_t lanes) {
         add(named("constants", type), constants_of(type), {}, "N");
         add(named("decoded", type), decoded_by(type), {{"M", 256}, {"K", 5}}, "K");
         Array &codes = all.back().inputs.at("x");
-        for (int64_t i = 0; i < codes.size(); i++) codes.data[static_cast<size_t>(i)] = static_cast<std::byte>(i);
+        for (int64_t i = 0; i < codes.size(); i++)
+            codes.set(i, bitcast(type, Scalar::of_integer(DType::u8, is_in_half_bytes(type) ? i & 15 : i & 255)));
     }
     return all;
 }

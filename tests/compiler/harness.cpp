@@ -26,6 +26,7 @@
 #include "compiler/lower/reduction_trees.h"
 #include "compiler/lower/specialize.h"
 #include "compiler/rewrite/prepack.h"
+#include "compiler/tile/arguments.h"
 #include "runtime/tessera.h"
 #include "support/text/error.h"
 #include "tests/compiler/foreign.h"
@@ -68,6 +69,8 @@ Arrays make_inputs(const Algorithm &algorithm, const Extents &symbolic, uint32_t
             } else if (t.dtype == DType::i64 && t.dims.size() == 1) {
                 a.set(i, Scalar::of_integer(t.dtype, rows));
                 rows += static_cast<int64_t>(random() % 4);
+            } else if (is_in_half_bytes(t.dtype)) {
+                a.set(i, Scalar::of_integer(t.dtype, static_cast<int64_t>(random() % 16)));
             } else {
                 a.set(i, Scalar::of_integer(t.dtype, static_cast<int64_t>(random() % 9) - 4));
             }
@@ -94,7 +97,7 @@ static Arrays all_arguments(const TileProgram &program, const Extents &extents, 
     Arrays all;
     for (const Argument &a : program.arguments) {
         auto it = inputs.find(a.tensor.name);
-        if (it != inputs.end()) all[a.tensor.name] = it->second;
+        if (it != inputs.end()) all[a.tensor.name] = is_in_half_bytes(it->second.dtype) ? in_bytes(it->second) : it->second;
         else all[a.tensor.name] = Array(a.tensor.dtype, shape_of(a.tensor, extents));
         if (it == inputs.end()) std::fill(all[a.tensor.name].data.begin(), all[a.tensor.name].data.end(), std::byte{0xa5});
     }
@@ -107,10 +110,18 @@ static Extents extents_of(const TileProgram &program, const Extents &symbolic) {
     return complete(dims, symbolic);
 }
 
-static Arrays written(const TileProgram &program, const Arrays &all) {
+// What the program wrote, as its callers see it. What lies behind a row of half bytes is 0.
+static Arrays written(const TileProgram &program, const Extents &extents, const Arrays &all) {
     Arrays result;
-    for (const Argument &a : program.arguments)
-        if (a.written) result[a.tensor.name] = all.at(a.tensor.name);
+    for (const Argument &a : program.arguments) {
+        if (!a.written) continue;
+        const Array &made = result[a.tensor.name] = all.at(a.tensor.name);
+        if (!a.half_bytes || a.packed) continue;
+        const Tensor declared = declared_tensor(a);
+        const Array halves = from_bytes(made, declared.dtype, shape_of(declared, extents));
+        if (in_bytes(halves) != made) throw std::runtime_error(program.name + " leaves something behind a row of " + a.tensor.name);
+        result[a.tensor.name] = halves;
+    }
     return result;
 }
 
@@ -120,7 +131,7 @@ Arrays run_interpreter(const TileProgram &program, const Extents &symbolic, cons
     std::map<std::string, TensorView> views;
     for (auto &[name, array] : all) views[name] = array.view(name);
     interpret(program, views, symbolic, parameters);
-    return written(program, all);
+    return written(program, extents, all);
 }
 
 static std::string compare_all(const Arrays &got, const Arrays &expected, const std::function<bool(const Scalar &, const Scalar &)> &same) {
@@ -193,14 +204,15 @@ std::vector<TileProgram> lowered_packings(const std::string &name, const Algorit
 }
 
 // What stands before the elements of a packed operand.
-static std::vector<std::byte> header_of(const Packing &packing, TessDType type, size_t bytes, const Extents &extents) {
+static std::vector<std::byte> header_of(const Argument &argument, TessDType type, size_t bytes, const Extents &extents) {
     std::vector<std::byte> header(TESS_PACKED_HEADER_BYTES);
+    const std::vector<std::string> &dims = carried_dims(argument);
     auto write = [&](size_t at, const auto &value) { std::memcpy(header.data() + at, &value, sizeof value); };
     std::memcpy(header.data(), "TESSPACK", 8);
-    write(8, uint32_t{TESS_PACKED_VERSION}), write(12, uint32_t{128}), write(16, layout_hash(packing)),
+    write(8, uint32_t{TESS_PACKED_VERSION}), write(12, uint32_t{128}), write(16, layout_hash(*argument.packed)),
         write(24, static_cast<uint32_t>(type));
-    write(28, static_cast<uint32_t>(packing.operand.dims.size())), write(32, uint64_t{bytes});
-    for (size_t i = 0; i < packing.operand.dims.size(); i++) write(48 + 8 * i, extents.at(packing.operand.dims[i]));
+    write(28, static_cast<uint32_t>(dims.size())), write(32, uint64_t{bytes});
+    for (size_t i = 0; i < dims.size(); i++) write(48 + 8 * i, extents.at(dims[i]));
     return header;
 }
 
@@ -483,9 +495,10 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         for (int64_t e : padded) count *= e;
         if (padded.size() > 1 && a.size()) count -= pitch(i);
         if (!a.size()) count = 0;
-        const TessDType type = static_cast<TessDType>(abi_dtype(a.dtype));
+        const bool halves = argument.half_bytes && !argument.packed;
+        const TessDType type = static_cast<TessDType>(abi_dtype(halves ? argument.half_bytes->dtype : a.dtype));
         if (argument.packed) {
-            const std::vector<std::byte> header = header_of(*argument.packed, type, a.data.size(), extents);
+            const std::vector<std::byte> header = header_of(argument, type, a.data.size(), extents);
             const size_t bytes = header.size() + a.data.size();
             memory.push_back(std::make_unique<Fenced>(
                 bytes, layout.at_end ? (TESS_PACKED_ALIGNMENT - bytes % TESS_PACKED_ALIGNMENT) % TESS_PACKED_ALIGNMENT : 0, layout.at_end));
@@ -504,12 +517,14 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         // With strides and a byte offset, or neither where the rows follow each other.
         std::vector<int64_t> &strides = arrays.emplace_back(padded.size(), 1);
         for (size_t d = padded.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(1, padded[d]);
-        descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), arrays.emplace_back(a.extents).data());
+        descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()),
+                                    arrays.emplace_back(halves ? shape_of(declared_tensor(argument), extents) : a.extents).data());
         if (layout.pitch || layout.backwards || is_apart(i) || i % 2) descriptors[i].strides = strides.data();
         if (layout.backwards && padded.size() > 1 && a.size()) {
             descriptors[i].byte_offset = static_cast<uint64_t>((a.extents[0] - 1) * strides[0] * size);
             strides[0] = -strides[0];
         }
+        for (size_t d = 0; d + 1 < strides.size() && halves; d++) strides[d] *= 2;
         rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
     }
     std::vector<int64_t> bits(program.parameters.size());
@@ -529,7 +544,7 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         const Argument &argument = program.arguments[i];
         bool same = true;
         if (argument.packed) {
-            const std::vector<std::byte> header = header_of(*argument.packed, static_cast<TessDType>(abi_dtype(argument.tensor.dtype)),
+            const std::vector<std::byte> header = header_of(argument, static_cast<TessDType>(abi_dtype(argument.tensor.dtype)),
                                                             all.at(argument.tensor.name).data.size(), extents);
             if (std::memcmp(header.data(), memory[i]->data, header.size()) != 0)
                 throw std::runtime_error(program.name + ": " + argument.tensor.name + " has another header");
@@ -544,7 +559,7 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         if (!same) throw std::runtime_error(program.name + " changes its input " + argument.tensor.name);
         if (!memory[i]->intact(true)) throw std::runtime_error(program.name + " writes beside " + argument.tensor.name);
     }
-    return written(program, all);
+    return written(program, extents, all);
 }
 
 }  // namespace tessera::test

@@ -96,6 +96,17 @@ static std::vector<Case> packed_cases(int64_t L) {
     Case derived{"derived", pairs.output("y", sums).build(), {}, {{{"N", 0}}, {{"N", 1}}, {{"N", 7}}, {{"N", 16}}}};
     derived.stages["y"].pack["w"] = {"root", layout({"N1/4", "N1%4"})};
     cases.push_back(derived);
+    // Two codes in a byte, of rows of odd length too.
+    Builder codes("nibbles");
+    const Dim m = codes.dim("M"), columns = codes.dim("N"), inner = codes.dim("K");
+    const Tile x = codes.input("x", {m, inner}), w = codes.input("w", {columns, inner}, DType::i4);
+    Case half_bytes{"half_bytes", codes.output("y", dot(x, cast(DType::f32, w), {inner})).build(), {}, mnk};
+    half_bytes.stages["dot_operand"].place = Place{Place::Kind::inlined, "", ""};
+    half_bytes.stages["y"] = product_knobs(L, 2 * L, {"N/" + panel, "K.bytes", "N%" + panel});
+    cases.push_back(half_bytes);
+    half_bytes.name = "half_bytes_in_pieces",
+    half_bytes.stages["y"].pack["w"].layout = layout({"N/" + panel, "K.bytes/3", "N%" + panel, "K.bytes%3"});
+    cases.push_back(half_bytes);
     // Windows read inputs beyond their ends, and weights have four dims.
     Options window = {{"stride", 2}, {"padding", 1}, {"dilation", 1}};
     Case conv{"window", library::conv2d_nhwc(f32, window), {}, {}};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 #include "algorithms/build/builder.h"
@@ -167,6 +169,45 @@ TEST_CASE("no error is above its running bound: random programs") {
         made++;
     }
     CHECK(all.bounded * 2 > all.elements);
+}
+
+// Not among the tests that run by themselves: TESSERA_CERTIFICATES=1000000 test_compiler "[certificates]" says so many results, of each
+// algorithm under its schedules and of random programs, each with inputs of all kinds.
+TEST_CASE("no error is above its running bound: as many results as are asked for", "[.][certificates]") {
+    const char *asked = std::getenv("TESSERA_CERTIFICATES");
+    const int64_t wanted = asked ? std::atoll(asked) : 10000;
+    const Target target = target_named("avx2");
+    std::vector<Case> cases = library_cases(8);
+    for (const auto &more : {scan_cases(8, false), beside_cases(8), narrow_cases(8), repeat_cases(8), scatter_cases(8)})
+        cases.insert(cases.end(), more.begin(), more.end());
+    std::mt19937 random(101);
+    Tally all;
+    int64_t programs = 0;
+    const auto certify = [&](const Case &c, const std::string &about) {
+        const TileProgram plain = lowered(c, target), named = lower(c.algorithm, c.stages, target, {}, FunctionForm::named);
+        const std::optional<TileProgram> exact = in_double_program(c.algorithm, target);
+        programs++;
+        for (const Extents &shape : c.shapes)
+            for (int kind = 0; kind < 4; kind++) {
+                const auto seed = static_cast<uint32_t>(random());
+                INFO(c.name << " inputs " << kind << " seed " << seed << "\n" << about);
+                CHECK(broken_law(c, named, plain, exact ? &*exact : nullptr, shape, hard_inputs(c.algorithm, shape, seed, kind),
+                                 make_parameters(c.algorithm, seed), all) == "");
+            }
+    };
+    for (const Case &c : cases) certify(c, "");
+    while (all.bounded < wanted) {
+        RandomCase described;
+        Case c;
+        try {
+            described = random_case("random_" + std::to_string(programs), random, target);
+            c = build(described);
+            lowered(c, target);
+        } catch (const UserError &) { continue; }
+        certify(c, to_cpp(described));
+    }
+    std::printf("%lld programs, %lld results, %lld of them with a bound\n", static_cast<long long>(programs),
+                static_cast<long long>(all.elements), static_cast<long long>(all.bounded));
 }
 
 // y = x[0] + x[1] + …, from the front.

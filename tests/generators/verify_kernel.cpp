@@ -66,6 +66,47 @@ TEST_CASE("a certificate has the bound of each output and what is measured") {
     CHECK(y["relative"]["largest"] > 0);
 }
 
+TEST_CASE("a manifest has the certificate that was asked for, and the same bytes each time") {
+    const auto manifest = [](std::vector<std::string> more) {
+        const TemporaryFolder folder;
+        std::vector<std::string> command = {"generate", "softmax",       "--target", "avx2,x86-64",         "--schedule",
+                                            "none",     "--certificate", "--out",    folder.path().string()};
+        command.insert(command.end(), more.begin(), more.end());
+        const Outcome outcome = generator(command, numeric_registry());
+        INFO(outcome.err);
+        REQUIRE(outcome.code == 0);
+        return nlohmann::json::parse(read_file(folder.path() / "softmax.manifest.json"));
+    };
+    const std::vector<std::string> at = {"--extents", "M=3", "N=40"};
+    const auto sampled = manifest(at);
+    for (const auto &target : sampled["targets"]) {
+        const auto &certificate = target["certificate"];
+        CHECK(certificate["shapes"] == nlohmann::json::array({{{"M", 3}, {"N", 40}}}));
+        CHECK(certificate["outputs"][0]["elements"] == 120);
+        CHECK(certificate["outputs"][0]["bound"] >= certificate["outputs"][0]["error"]["largest"]);
+        CHECK(certificate.count("for_all_inputs") == 0);
+    }
+    CHECK(manifest(at) == sampled);
+    CHECK(manifest({})["targets"][0]["certificate"]["shapes"].size() >= 8);
+    std::vector<std::string> ranged = at;
+    ranged.insert(ranged.end(), {"--range", "-100,100"});
+    const auto proof = manifest(ranged)["targets"][1]["certificate"]["for_all_inputs"];
+    CHECK(proof["proved"] == true);
+    CHECK(proof["stages"].back()["highest"] <= 1.001);
+    for (const auto &[words, expected] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"--range", "-1,1"}, "command.extents"},
+             {{"--extents", "M=3"}, "command.extents"},
+             {{"--extents", "M=3", "N=4", "--range", "y=1,2"}, "command.range"}}) {
+        const TemporaryFolder folder;
+        std::vector<std::string> command = {
+            "generate", "softmax", "--target", "avx2", "--schedule", "none", "--certificate", "--out", folder.path().string()};
+        command.insert(command.end(), words.begin(), words.end());
+        const Outcome outcome = generator(command, numeric_registry());
+        CHECK(outcome.code == 2);
+        CHECK_THAT(outcome.err, Catch::Contains(expected));
+    }
+}
+
 TEST_CASE("a certificate of packed operands, of states, and in f64") {
     for (const std::vector<std::string> &kernel : std::vector<std::vector<std::string>>{
              {"matmul", "--schedule", "matmul/prepacked_avx2", "--shape", "N=70", "K=33", "--extents", "M=5"},

@@ -106,6 +106,7 @@ TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_EXTENT_MAX, 4096, 5000) == "extent must be at most 4096, not 5000");
     CHECK(reason(TESS_STRIDE_LAST, 1, 2) == "stride must be 1, not 2; copy the tensor to rows without gaps");
     CHECK(plain(TESS_STRIDE_LAST) == "the last stride must be 1; copy the tensor to rows without gaps");
+    CHECK(plain(TESS_STRIDE_ODD) == "stride must be even, as a row of elements of 4 bits begins at a byte");
     CHECK(plain(TESS_STRIDE_NEGATIVE) == "stride must not be negative in the last dimension");
     CHECK(reason(TESS_MISALIGNED, 4) == "data must be aligned to its element size in bytes, 4");
     CHECK(plain(TESS_MISALIGNED) == "data must be aligned to its element size");

@@ -53,8 +53,9 @@ TEST_CASE("the values of the ABI are fixed") {
     CHECK((TESS_I8 == 0x0800 && TESS_U8 == 0x0801 && TESS_I32 == 0x2000 && TESS_I64 == 0x4000));
     CHECK((TESS_F8E4M3 == 0x0808 && TESS_F8E4M3FN == 0x080a && TESS_F8E4M3FNUZ == 0x080b));
     CHECK((TESS_F8E5M2 == 0x080c && TESS_F8E5M2FNUZ == 0x080d && TESS_F8E8M0FNU == 0x080e));
+    CHECK((TESS_F6E2M3FN == 0x060f && TESS_F6E3M2FN == 0x0610 && TESS_F4E2M1FN == 0x0411 && TESS_I4 == 0x0400 && TESS_U4 == 0x0401));
     CHECK((TESS_HOST == 1 && TESS_CUDA == 2 && TESS_CUDA_HOST == 3 && TESS_OPENCL == 4));
-    CHECK((TESS_NULL_ARGUMENT == 0x101 && TESS_DEVICE_ID == 0x10d && TESS_STRIDE_NEGATIVE == 0x208 && TESS_WORKSPACE_LARGE == 0x305));
+    CHECK((TESS_NULL_ARGUMENT == 0x101 && TESS_DEVICE_ID == 0x10d && TESS_STRIDE_ODD == 0x209 && TESS_WORKSPACE_LARGE == 0x305));
     CHECK((TESS_PLAN_BUSY == 0x410 && TESS_KERNEL == 0x502 && TESS_GPU_STREAM == 0x606 && TESS_PACKED_BYTES == 0x708));
     CHECK(sizeof(TessTensor) == 48);
     CHECK(sizeof(TessContext) == 88);
@@ -69,10 +70,36 @@ TEST_CASE("the values of the ABI are fixed") {
 }
 
 TEST_CASE("tess_dtype_size") {
-    const std::pair<int, size_t> sizes[] = {{TESS_F32, 4}, {TESS_F64, 8}, {TESS_BF16, 2},     {TESS_F16, 2},      {TESS_I8, 1},
-                                            {TESS_U8, 1},  {TESS_I32, 4}, {TESS_I64, 8},      {TESS_BOOL, 1},     {0, 0},
-                                            {-1, 0},       {0x2009, 0},   {TESS_F8E4M3FN, 1}, {TESS_F8E8M0FNU, 1}};
+    const std::pair<int, size_t> sizes[] = {{TESS_F32, 4},
+                                            {TESS_F64, 8},
+                                            {TESS_BF16, 2},
+                                            {TESS_F16, 2},
+                                            {TESS_I8, 1},
+                                            {TESS_U8, 1},
+                                            {TESS_I32, 4},
+                                            {TESS_I64, 8},
+                                            {TESS_BOOL, 1},
+                                            {0, 0},
+                                            {-1, 0},
+                                            {0x2009, 0},
+                                            {TESS_F8E4M3FN, 1},
+                                            {TESS_F8E8M0FNU, 1},
+                                            {TESS_I4, 0},
+                                            {TESS_F4E2M1FN, 0},
+                                            {TESS_F6E3M2FN, 1}};
     for (const auto &[dtype, size] : sizes) CHECK(tess_dtype_size(dtype) == size);
+}
+
+TEST_CASE("tess_bytes: a row of half bytes ends with a byte") {
+    const int64_t extents[] = {3, 5};
+    CHECK(tess_bytes(TESS_F32, 2, extents) == 60);
+    CHECK(tess_bytes(TESS_I4, 2, extents) == 9);
+    CHECK(tess_bytes(TESS_F4E2M1FN, 1, extents) == 2);
+    CHECK(tess_bytes(TESS_U4, 0, nullptr) == 1);
+    CHECK(tess_bytes(TESS_F6E2M3FN, 2, extents) == 15);
+    CHECK(tess_bytes(0, 2, extents) == 0);
+    const int64_t none[] = {3, 0};
+    CHECK(tess_bytes(TESS_I4, 2, none) == 0);
 }
 
 TEST_CASE("tess_dense points to the caller's extents") {

@@ -58,7 +58,7 @@ TEST_CASE("json reader: missing and unknown fields are refused, pointers are esc
 TEST_CASE("json reader: an error from elsewhere gets the place") {
     CHECK(words([] { reader.at("s").located([] { return dtype_named("f33"); }); }) ==
           "error[dtype.unknown]: x.json: /s: there is no element type 'f33'; the types are f32, f64, bf16, f16, i8, u8, i32, i64, bool, "
-          "f8e4m3fn, f8e4m3, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, "
+          "f8e4m3fn, f8e4m3, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, f6e2m3fn, f6e3m2fn, f4e2m1fn, i4, u4, "
           "index. Did you mean 'f32'?");
     CHECK_THROWS_AS(reader.located([]() -> int { throw std::runtime_error("other"); }), std::runtime_error);
 }

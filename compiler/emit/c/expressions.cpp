@@ -74,7 +74,7 @@ std::string literal(const Scalar &s) {
     case Held::f32: return real_literal(s.real, true);
     case Held::f64: return real_literal(s.real, false);
     case Held::half: return fmt::format("0x{:04x}", stored_bits(s));
-    case Held::u8: return is_float(s.type) ? fmt::format("0x{:02x}", stored_bits(s)) : std::to_string(s.integer);
+    case Held::u8: return is_coded(s.type) ? fmt::format("0x{:02x}", stored_bits(s)) : std::to_string(s.integer);
     case Held::i64: return s.integer == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", s.integer);
     case Held::i32: return s.integer == INT32_MIN ? "INT32_MIN" : std::to_string(s.integer);
     case Held::i8:

@@ -145,7 +145,7 @@ static std::string literal(const Scalar &s) {
         return decimal(s.real, false);
     case Held::half: return fmt::format("0x{:04x}", stored_bits(s));
     case Held::u8:
-        if (is_float(s.type)) return fmt::format("0x{:02x}", stored_bits(s));
+        if (is_coded(s.type)) return fmt::format("0x{:02x}", stored_bits(s));
         break;
     case Held::i64: return s.integer == INT64_MIN ? "(-9223372036854775807L - 1)" : fmt::format("{}L", s.integer);
     case Held::i8:
