@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
         .add("gemm", "y[M, N] = activation(scale x[M, K] w[K, N] + b[N] + r[M, N]), each as options say", library::gemm_options(),
              library::gemm)
         .add("batched_gemm", "gemm of x[B, M, K], w[B, K, N], with b[N] and r[B, M, N]", library::gemm_options(), library::batched_gemm)
-        .add("matmul_qint4", "y[M, N] = sum over G of scale[N, G] (sum within a group of x[M, K] (q[N, K] - 8)), two codes q in a byte",
+        .add("matmul_qint4", "y[M, N] = sum over G of scale[N, G] (sum within a group of x[M, K] (q[N, K] - 8)), q in u4",
              library::qint4_options(), library::matmul_qint4)
         .add("matmul_dynamic_qint4", "matmul_qint4 of rows that are rounded to i8 on the way, with a scale for each group",
              library::qint4_options(), library::matmul_dynamic_qint4)
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
         .add("matmul_mxfp8",
              "y[M, N] = sum over G of scale[N, G] (sum within a block of x[M, K] codes[N, K]), floats of 8 bits in blocks of 32",
              library::mxfp8_options(), library::matmul_mxfp8)
-        .add("matmul_mxfp4", "matmul_mxfp8 of floats of 4 bits, two codes in a byte", library::matmul_mxfp4)
+        .add("matmul_mxfp4", "matmul_mxfp8 of floats of 4 bits", library::matmul_mxfp4)
         .add("matmul_nvfp4", "matmul_mxfp4 in blocks of 16, with scales of 8 bits and one for the whole tensor", library::matmul_nvfp4)
         .add("gelu", "y[M, N] = gelu(x[M, N])", library::gelu)
         .add("gelu_tanh", "y[M, N] = gelu(x[M, N]), the approximation by tanh", library::gelu_tanh)

@@ -9,25 +9,23 @@ namespace {
 
 constexpr int64_t nvfp4_group = 16;
 
-// K of NVFP4 as groups of bytes of two codes.
+// K of NVFP4 as groups of pairs of codes, two to a byte.
 struct Groups {
-    Dim groups, bytes, in_group, half;
+    Dim groups, in_group, half;
     Groups(Builder &f, const Dim &K)
         : groups(f.dim(derived_dim(K.name + "_groups", extent(K.name) / Expr(nvfp4_group)))),
-          bytes(f.dim(derived_dim(K.name + "_bytes", extent(K.name) / Expr(2)))),
           in_group(f.dim(K.name + "_byte", nvfp4_group / 2)),
           half(f.dim(K.name + "_half", 2)) {}
 
-    Expr byte() const { return variable(groups.name) * Expr(nvfp4_group / 2) + variable(in_group.name); }
-    Expr element() const { return byte() * Expr(2) + variable(half.name); }
+    Expr element() const { return variable(groups.name) * Expr(nvfp4_group) + variable(in_group.name) * Expr(2) + variable(half.name); }
 };
 
 Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix) {
     Builder &f = x.builder();
     const DType real = f.numerics().accumulate;
     const Groups k(f, w.K);
-    const Tile byte = w.tensors[0].at({{k.bytes.name, k.byte()}}, names_of({w.N, k.groups, k.in_group}));
-    const Tile numbers = cast(real, twice_e2m1(half_of(byte, k.half))).named(prefix + "weights");  // (N, groups, byte, half)
+    const Tile codes = code_of(w.tensors[0]).at({{w.K.name, k.element()}}, names_of({w.N, k.groups, k.in_group, k.half}));
+    const Tile numbers = cast(real, twice_e2m1(codes)).named(prefix + "weights");  // (N, groups, byte, half)
     std::vector<std::string> dims = x.dims();
     dims.pop_back();
     for (const Dim &d : {k.groups, k.in_group, k.half}) dims.push_back(d.name);
@@ -39,9 +37,13 @@ Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix)
 
 }  // namespace
 
-Tile half_of(const Tile &byte, const Dim &half) {
-    Builder &f = byte.builder();
-    return (byte >> cast(DType::i32, f.index(half)) * 4) && f.scalar(DType::i32, 15);
+Tile code_of(const Tile &stored) {
+    Expr element;
+    walk(stored.value(), [&](const Expr &e) {
+        if (e.kind() == ExprKind::load) element = e;
+    });
+    require(element.defined() && is_coded(element.type()), "codes are what a tensor of them has");
+    return Tile(&stored.builder(), cast(DType::i32, bitcast(DType::u8, element)), stored.dims());
 }
 
 Tile twice_e2m1(const Tile &code) {
@@ -80,7 +82,7 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
                                                 "' of a known multiple of 16, the codes of a group of NVFP4 that have one scale; got " +
                                                 std::to_string(known) + ". Declare the dim by rows_of_weights.");
         const Groups k(f, K);
-        w.tensors = {f.input(name, with({N, k.bytes}), DType::u8), f.input(name + "_scale", with({N, k.groups}), DType::f8e4m3fn),
+        w.tensors = {f.input(name, with({N, K}), DType::f4e2m1fn), f.input(name + "_scale", with({N, k.groups}), DType::f8e4m3fn),
                      f.input(name + "_tensor_scale", outer, DType::f32)};
         break;
     }

@@ -9,8 +9,7 @@ namespace tessera {
 // The tensors, in the order in which they are declared, and in which a callee that declares the same takes them:
 //   storage         w[K, N]
 //   i8, f8e4m3fn    w[K, N] codes, w_scale[N] f32
-//   nvfp4           w[N, K / 2] u8, two codes of f4e2m1fn in a byte, the first in the low half; w_scale[N, K / 16] f8e4m3fn;
-//                   w_tensor_scale[] f32, no dims
+//   nvfp4           w[N, K] f4e2m1fn; w_scale[N, K / 16] f8e4m3fn; w_tensor_scale[] f32, no dims
 // each with `outer` dims in front.
 struct Weights {
     std::vector<Tile> tensors;
@@ -28,8 +27,8 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
 // its column or group. Where there are codes, stages are "<prefix>weights", "<prefix>inner", and of groups "<prefix>scales".
 Tile multiply(const Tile &x, const Weights &w, const std::string &prefix = "");
 
-// The codes of bytes that have two: `half`, a dim of 2, counts the low one first. An i32 of 0 ..= 15.
-Tile half_of(const Tile &byte, const Dim &half);
+// The codes of an input of a format of codes, as they are: an i32.
+Tile code_of(const Tile &stored);
 
 // Twice the number that a code of f4e2m1fn stands for, an i32 of 0 ..= 15: the integer 0, 1, 2, 3, 4, 6, 8, 12 or its negative. The
 // magnitudes are the hex digits of one word, from its lowest.

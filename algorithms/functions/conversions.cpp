@@ -161,7 +161,7 @@ Expr expanded_cast(const Expr &e) {
     Expr x = e->args[0];
     if (is_coded(x.type())) {
         const DTypeTraits &from = traits_of(x.type());
-        const Expr code = cast(DType::i32, bitcast(DType::u8, x));
+        const Expr code = code_in(x);
         x = is_float(from.type) ? number_of(from, code) : whole_number_of(from, code);
         if (x.type() == type) return x;
     }
@@ -173,6 +173,15 @@ Expr expanded_cast(const Expr &e) {
 }
 
 }  // namespace
+
+Expr code_in(const Expr &x) {
+    if (is_in_half_bytes(x.type()) && x.kind() == ExprKind::bitcast && x->args[0].kind() == ExprKind::cast) {
+        const Expr &from = x->args[0]->args[0];
+        const auto is_mask = [](const Expr &e) { return e.is_constant() && e->value.integer == 15; };
+        if (from.type() == DType::i32 && from.is_operation(Op::bit_and) && (is_mask(from->args[0]) || is_mask(from->args[1]))) return from;
+    }
+    return cast(DType::i32, bitcast(DType::u8, x));
+}
 
 Expr expand_conversions(const Expr &e) { return replace_conversions(e, expanded_cast); }
 Expr in_operations(const Expr &e) { return expand_conversions(expand_functions(e)); }

@@ -11,6 +11,9 @@ Expr expand_conversions(const Expr &e);
 // The expression as loops have it: without functions, and then without such casts.
 Expr in_operations(const Expr &e);
 
+// The code of a value of a type of codes, as an i32. A half byte that was cut out of its byte for it is not cast to a byte and back.
+Expr code_in(const Expr &stored);
+
 // x in f32, rounded at random to a narrow float: with the next value away from zero as often as x is near to it. The magnitude's bits that
 // the format cannot hold, as a fraction of 2^32 cut to an integer, plus the low 32 bits of `word`, an i64: a carry rounds away. What
 // exceeds the largest number is as in a cast with this saturation. UserError expr.cast where x is no f32 or the type no narrow float.

@@ -7,13 +7,13 @@
 namespace tessera::library {
 
 // products.cpp
-Algorithm matmul(const Numerics &n);         // y[M, N] = x[M, K] w[K, N]
-Algorithm matmul_wide(const Numerics &n);    // the same, y in the accumulate type
-Algorithm matmul_u8s8(const Numerics &n);    // the same of x: u8 and w: i8, y: i32, wrapping
-Algorithm matmul_s8s8(const Numerics &n);    // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
-Algorithm matmul_qint8(const Numerics &n);   // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
-Algorithm linear(const Numerics &n);         // y[M, N] = x[M, K] w[K, N] + b[N]
-Algorithm linear_gelu(const Numerics &n);    // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
+Algorithm matmul(const Numerics &n);        // y[M, N] = x[M, K] w[K, N]
+Algorithm matmul_wide(const Numerics &n);   // the same, y in the accumulate type
+Algorithm matmul_u8s8(const Numerics &n);   // the same of x: u8 and w: i8, y: i32, wrapping
+Algorithm matmul_s8s8(const Numerics &n);   // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
+Algorithm matmul_qint8(const Numerics &n);  // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
+Algorithm linear(const Numerics &n);        // y[M, N] = x[M, K] w[K, N] + b[N]
+Algorithm linear_gelu(const Numerics &n);   // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
 // linear and linear_gelu of w: i8 and scale[N], f32, by which a column of the product is multiplied before b is added.
 Algorithm linear_qint8(const Numerics &n);
 Algorithm linear_gelu_qint8(const Numerics &n);
@@ -25,7 +25,7 @@ Algorithm gemm(const Numerics &n, const Options &o);
 Algorithm batched_gemm(const Numerics &n, const Options &o);
 std::vector<Option> gemm_options();
 
-// low_bits.cpp: products with weights in 4 bits codes[N, K / 2] has two of them in a byte, that of the even k in its low bits, and
+// low_bits.cpp: products with weights in 4 bits. codes[N, K] are of u4, two in a byte, and
 // scale[N, G] is of G = K / group groups; K is a multiple of the group. A code q, 0 ..= 15, stands for scale (q - 8).
 // y[M, N] = sum over G of scale[N, g] (sum over the k of g, in order, of x[M, k] (q[N, k] - 8)), both sums fma by fma from 0 in the
 // accumulate type, which y has.
@@ -47,7 +47,7 @@ Algorithm linear_dynamic_qint8(const Numerics &n);  // the same plus b[N]
 // MXFP8 (OCP Microscaling Formats 1.0): codes[N, K] in f8e4m3fn or f8e5m2, scale[N, G] in f8e8m0fnu, blocks of 32.
 Algorithm matmul_mxfp8(const Numerics &n, const Options &o);
 std::vector<Option> mxfp8_options();
-// MXFP4: codes[N, K / 2] with two of f4e2m1fn in a byte, that of the even k in its low bits; scale[N, G] in f8e8m0fnu, blocks of 32.
+// MXFP4: codes[N, K] in f4e2m1fn, two in a byte; scale[N, G] in f8e8m0fnu, blocks of 32.
 Algorithm matmul_mxfp4(const Numerics &n);
 // NVFP4 (arXiv 2509.25149): codes as in MXFP4, scale[N, G] in f8e4m3fn, blocks of 16, and s = scale tensor_scale, a parameter, rounded.
 Algorithm matmul_nvfp4(const Numerics &n);

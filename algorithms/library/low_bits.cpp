@@ -1,4 +1,4 @@
-// Products with weights of 4 and 8 bits, most in groups along K: K is cut into G groups of C codes, or of P bytes of H = 2 codes each.
+// Products with weights of 4 and 8 bits, most in groups along K: K is cut into G groups of C codes, or of P pairs of H = 2 codes each.
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/build/weights.h"
 #include "algorithms/library/library.h"
@@ -36,13 +36,12 @@ struct Quantised {
     Tile x;  // (M, G, C)
 };
 
-// Codes of 4 bits, two in a byte.
+// Codes of 4 bits, which are u4 or f4e2m1fn.
 struct Nibbles : Quantised {
-    Nibbles(Builder &f, int64_t group, DType scales) : Quantised(f, checked(group), scales) {
-        const Dim B = f.dim(derived_dim("B", extent("K") / Expr(2)));
+    Nibbles(Builder &f, int64_t group, DType scales, DType codes) : Quantised(f, checked(group), scales) {
         P = f.dim("P", group / 2), H = f.dim("H", 2);
-        Tile byte = f.input("codes", {N, B}, DType::u8).at({{"B", variable("G") * Expr(group / 2) + variable("P")}}, names_of({N, G, P}));
-        code = half_of(byte, H);
+        const Expr k = variable("G") * Expr(group) + variable("P") * Expr(2) + variable("H");
+        code = code_of(f.input("codes", {N, columns}, codes)).at({{"K", k}}, names_of({N, G, P, H}));
     }
     static int64_t checked(int64_t group) {
         if (group % 2)
@@ -76,7 +75,7 @@ struct EightBits {
 
 Algorithm matmul_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_qint4", n);
-    const Nibbles q(f, o.at("group"), integer_scale(o));
+    const Nibbles q(f, o.at("group"), integer_scale(o), DType::u4);
     Tile weights = cast(n.accumulate, q.code - 8).named("weights");                // (N, G, P, H)
     Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");          // (M, G, N)
     return f.output("y", q.over_groups(inner, q.scales()), n.accumulate).build();  // (M, N)
@@ -84,7 +83,7 @@ Algorithm matmul_qint4(const Numerics &n, const Options &o) {
 
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_dynamic_qint4", n);
-    const Nibbles q(f, o.at("group"), integer_scale(o));
+    const Nibbles q(f, o.at("group"), integer_scale(o), DType::u4);
     const DType real = n.accumulate;
     const EightBits x(cast(real, q.x), q.C, false);                                                                 // steps: (M, G)
     Tile rows = q.by_code(x.rows);                                                                                  // (M, G, P, H)
@@ -148,13 +147,13 @@ Algorithm e2m1_product(Builder &f, const Nibbles &q, const Tile &scale) {
 
 Algorithm matmul_mxfp4(const Numerics &n) {
     Builder f("matmul_mxfp4", n);
-    const Nibbles q(f, 32, DType::f8e8m0fnu);
+    const Nibbles q(f, 32, DType::f8e8m0fnu, DType::f4e2m1fn);
     return e2m1_product(f, q, q.scales());
 }
 
 Algorithm matmul_nvfp4(const Numerics &n) {
     Builder f("matmul_nvfp4", n);
-    const Nibbles q(f, 16, DType::f8e4m3fn);
+    const Nibbles q(f, 16, DType::f8e4m3fn, DType::f4e2m1fn);
     const Tile all = f.parameter("tensor_scale", n.accumulate);
     return e2m1_product(f, q, q.scales() * all);
 }

@@ -46,7 +46,7 @@ class Context(ctypes.Structure):
 
 
 def dense(pointer, dtype, extents):
-    """A dense row-major tensor; `dtype` is a name of DTYPES. It keeps its extents."""
+    """A dense row-major tensor; `dtype` is a name of DTYPES. Of four bits an element, each row begins at a byte. It keeps its extents."""
     kept = (ctypes.c_int64 * max(1, len(extents)))(*extents)
     d = Tensor(data=pointer, device=Device(HOST, 0), rank=len(extents), type=Type(*DTYPES[dtype], 1),
                extents=ctypes.cast(kept, ctypes.POINTER(ctypes.c_int64)))

@@ -8,7 +8,13 @@
 
 namespace tessera {
 
-Expr bytes_of_halves(const Expr &elements) { return (elements + Expr(1)) / Expr(2); }
+Dim bytes_along(const Dim &elements) {
+    const std::string name = elements.name + ".bytes";
+    if (elements.kind == DimKind::fixed) return fixed_dim(name, (elements.value + 1) / 2);
+    // Proofs are easier without a byte that is half empty.
+    const bool is_even = elements.kind == DimKind::symbolic && elements.multiple_of % 2 == 0;
+    return derived_dim(name, (extent(elements.name) + Expr(is_even ? 0 : 1)) / Expr(2));
+}
 
 namespace {
 
@@ -84,12 +90,9 @@ private:
 
     // The dim of the bytes along `dim`.
     std::string bytes_along(const std::string &dim) {
-        const std::string name = dim + ".bytes";
-        if (made_.find_dim(name)) return name;
-        const Dim &of = made_.dim(dim);
-        made_.dims.push_back(of.kind == DimKind::fixed ? fixed_dim(name, (of.value + 1) / 2)
-                                                       : derived_dim(name, bytes_of_halves(extent(dim))));
-        return name;
+        const Dim bytes = tessera::bytes_along(made_.dim(dim));
+        if (!made_.find_dim(bytes.name)) made_.dims.push_back(bytes);
+        return bytes.name;
     }
 
     Tensor in_bytes(const Tensor &t) {
@@ -128,6 +131,9 @@ private:
         if (renames) stage.results = results.size() == 1 && results[0] == stage.name ? std::vector<std::string>{} : results;
         return map_expressions(std::move(stage), [&](const Expr &root) {
             return rewrite(root, [&](const Expr &e) -> Expr {
+                if (e.kind() == ExprKind::cast && e.type() == DType::i32 && e->args[0].kind() == ExprKind::bitcast &&
+                    is_in_half_bytes(e->args[0]->args[0].type()))
+                    return code_in(e->args[0]->args[0]);
                 if (e.kind() != ExprKind::load || !halves_.count(e->name)) return {};
                 if (is_output(e->name)) return load_of(codes_of(e->name), e);
                 return half(e, inside);

@@ -15,7 +15,7 @@ namespace tessera {
 // it has none. UserError half-bytes.call where such a call repeats.
 Algorithm in_bytes(const Algorithm &algorithm);
 
-// Elements of an axis as bytes along it: (n + 1) / 2.
-Expr bytes_of_halves(const Expr &elements);
+// The dim of the bytes along a dim of elements, "<its name>.bytes".
+Dim bytes_along(const Dim &elements);
 
 }  // namespace tessera

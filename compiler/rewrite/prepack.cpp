@@ -243,8 +243,8 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
         Dim elements = algorithm.dim(half->second.dims.back());
         if (elements.kind == DimKind::derived) elements = symbolic_dim(elements.name);
         elements.equals.clear();
-        if (elements.kind != DimKind::fixed) a.dims.back() = derived_dim(operand.dims.back(), bytes_of_halves(extent(elements.name)));
-        a.dims.push_back(elements);
+        a.dims.back() = elements;
+        a.dims.push_back(bytes_along(elements));
     }
     add_dims(a.dims, axis_dims(input.packing, a.dims));
     std::vector<Expr> index;

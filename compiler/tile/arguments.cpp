@@ -1,7 +1,6 @@
 #include "compiler/tile/arguments.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace tessera {
 
@@ -16,28 +15,28 @@ Tensor declared_tensor(const Argument &argument) {
     return tensor;
 }
 
+// Whether the argument table lists the dim.
+static bool is_listed(const TileProgram &program, const Dim &dim) {
+    if (dim.kind != DimKind::derived) return true;
+    return std::any_of(program.arguments.begin(), program.arguments.end(), [&](const Argument &a) {
+        const std::vector<std::string> &dims = carried_dims(a);
+        return std::find(dims.begin(), dims.end(), dim.name) != dims.end();
+    });
+}
+
+Expr in_spec_dims(const Expr &size, const TileProgram &program) {
+    return replace_extents(size, [&](const Expr &n) {
+        const auto d = std::find_if(program.dims.begin(), program.dims.end(), [&](const Dim &dim) { return dim.name == n->name; });
+        const bool stays = d == program.dims.end() || is_listed(program, *d);
+        return stays ? Expr() : max(in_spec_dims(d->size, program), Expr(0));
+    });
+}
+
 std::vector<Dim> spec_dims(const TileProgram &program) {
-    auto carried = [&](const std::string &name) {
-        for (const Argument &a : program.arguments)
-            for (const std::string &d : carried_dims(a))
-                if (d == name) return true;
-        return false;
-    };
-    auto find = [&](const std::string &name) {
-        return std::find_if(program.dims.begin(), program.dims.end(), [&](const Dim &d) { return d.name == name; });
-    };
-    // A size may use the extent of a derived dim that is not listed.
-    std::function<Expr(const Expr &)> written_out = [&](const Expr &size) {
-        return replace_extents(size, [&](const Expr &n) {
-            const auto d = find(n->name);
-            const bool stays = d == program.dims.end() || d->kind != DimKind::derived || carried(n->name);
-            return stays ? Expr() : max(written_out(d->size), Expr(0));
-        });
-    };
     std::vector<Dim> dims;
     for (Dim d : program.dims) {
-        if (d.kind == DimKind::derived && !carried(d.name)) continue;
-        if (d.kind == DimKind::derived) d.size = written_out(d.size);
+        if (!is_listed(program, d)) continue;
+        if (d.kind == DimKind::derived) d.size = in_spec_dims(d.size, program);
         dims.push_back(d);
     }
     return dims;

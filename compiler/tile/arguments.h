@@ -13,6 +13,8 @@ const std::vector<std::string> &carried_dims(const Argument &argument);
 Tensor declared_tensor(const Argument &argument);
 // The dims that the argument table lists, in order: all but derived ones that no argument carries.
 std::vector<Dim> spec_dims(const TileProgram &program);
+// A size by the extents of those dims alone.
+Expr in_spec_dims(const Expr &size, const TileProgram &program);
 // Whether the kernel packs an operand ahead of time.
 bool is_packing(const TileProgram &program);
 

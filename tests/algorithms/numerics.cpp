@@ -227,7 +227,8 @@ TEST_CASE("weights are kept as the policy says, and products are of the numbers 
                 const uint32_t nibble = code(at / 2) >> (at % 2 * 4) & 15;
                 w[static_cast<size_t>(at % K * N + at / K)] = (nibble < 8 ? 1 : -1) * e2m1[nibble % 8] * scale(at / 16) * 0.25;
             }
-            in["w"] = Array(DType::u8, {N, K / 2}, bytes), in["w_scale"] = Array(DType::f8e4m3fn, {N, K / 16}, scales);
+            in["w"] = from_bytes(Array(DType::u8, {N, K / 2}, bytes), DType::f4e2m1fn, {N, K}),
+            in["w_scale"] = Array(DType::f8e4m3fn, {N, K / 16}, scales);
             in["w_tensor_scale"] = Array(DType::f32, {}, {0.25});
         } else {
             const bool whole = format == WeightFormat::i8;

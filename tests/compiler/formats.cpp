@@ -63,7 +63,7 @@ Algorithm constants_of(DType type) {
     const Expr n = variable("N");
     const Tile moved = f.tile(load_or("x", type, {n + 3}, n + 3 < extent("N"), constant(type, is_float(type) ? 1.5 : 3)), {N});
     f.output("moved", moved, type);
-    return f.output("y", table * cast(DType::f32, moved), DType::f32).build();
+    return f.output("y", cast(DType::f32, table) * cast(DType::f32, moved), DType::f32).build();
 }
 
 // Rows in groups, the last of which is not full: read in a product, and made of a vector.

@@ -23,7 +23,7 @@ std::vector<Case> low_bit_cases(int64_t lanes) {
     inner.loops = {"micro.N", "micro.M", "G", "P", "H"}, inner.unroll = {{"H", 2}}, inner.place = in_group, inner.tail.clear();
     Knobs inlined;
     inlined.place = Place{Place::Kind::inlined, "", ""};
-    const std::vector<LayoutAxis> panels = {{"N", 2 * L, false}, {"B", 0, false}, {"N", 2 * L, true}};
+    const std::vector<LayoutAxis> panels = {{"N", 2 * L, false}, {"K.bytes", 0, false}, {"N", 2 * L, true}};
     for (int64_t group : {32, 6})
         for (bool decoded_once : {false, true}) {
             const std::string name = std::to_string(group) + (decoded_once ? "_panels" : "");
@@ -87,7 +87,7 @@ std::vector<Case> low_bit_cases(int64_t lanes) {
         c.stages["rows"].layout = {{"M", 0, false}, {"G", 0, false}, {"C", 2, true}, {"C", 2, false}};
         Knobs &k = c.stages["inner"];
         k.instruction = "dot4", k.levels = {{"dot", {{"P", 4}}}}, k.loops = {"micro.N", "micro.M", "G", "dot.P", "H", "P"};
-        k.pack["codes"] = {"micro.N", {{"N", 2 * L, false}, {"B", 4, false}, {"N", 2 * L, true}, {"B", 4, true}}};
+        k.pack["codes"] = {"micro.N", {{"N", 2 * L, false}, {"K.bytes", 4, false}, {"N", 2 * L, true}, {"K.bytes", 4, true}}};
         c.stages["inner.codes.packed"].place = at_panel;
     }
     return all;

@@ -118,7 +118,7 @@ def low_bits(f, rng):
         codes, scale = rng.integers(0, 256, (n, k // 2), "u1"), (f(n, groups) / 64).astype("f2" if half else "f4")
         q = np.stack([codes & 15, codes >> 4], -1).reshape(n, groups, group).astype("f8") - 8
         w = (q * scale.astype("f8")[..., None]).reshape(n, k)
-        x = f(m, k)
+        x, codes = f(m, k), coded(codes, "u4")
         y = x.astype("f8") @ w.T
         yield Case("matmul_qint4", [x, codes, scale], [y], options=options, absolute=near(y))
         b = rounded(x, "bf16")
@@ -171,6 +171,7 @@ def block_floats(f, rng):
                 else:
                     codes = rng.integers(0, 256, (n, k // 2), "u1")
                     numbers = decoded(np.stack([codes & 15, codes >> 4], -1).reshape(n, k), 2, 1, 1, [])
+                    codes = coded(codes, "f4e2m1fn")
                 if algorithm == "matmul_nvfp4":
                     bits = rng.integers(0, 127, (n, blocks), "u1")
                     scale, kept, parameters = decoded(bits, 4, 3, 7, [127]) * np.float32(0.01), coded(bits, "f8e4m3fn"), [("f4", 0.01)]

@@ -76,15 +76,17 @@ def as_float(array):
 
 
 def coded(array, type):
-    """Bytes that are codes of a type that NumPy has not."""
+    """Bytes that are codes of a type that NumPy has not; two codes each of a type of four bits."""
     return array.view(np.dtype("u1", metadata={"type": type}))
 
 
 def desc(array):
     type = (array.dtype.metadata or {}).get("type") or DTYPES[array.dtype.str[1:]]
-    d = dense(array.ctypes.data, type, array.shape)
+    codes = 2 if type in ("i4", "u4", "f4e2m1fn") else 1  # in a byte
+    d = dense(array.ctypes.data, type, (*array.shape[:-1], array.shape[-1] * codes) if array.ndim else ())
     if not array.flags.c_contiguous:
-        d.kept_strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+        strides = [s // array.itemsize * codes for s in array.strides]
+        d.kept_strides = (ctypes.c_int64 * array.ndim)(*strides[:-1], strides[-1] // codes)
         d.strides = ctypes.cast(d.kept_strides, ctypes.POINTER(ctypes.c_int64))
     return d
 

@@ -24,6 +24,7 @@ Writer::Writer(const TileProgram &program, const std::string &stem, Operations &
         Place &place = places_[a.tensor.name] = {tensor_buffer(a.tensor, Space::argument)};
         place.strided = !a.packed, place.written = a.written;
         if (a.packed) place.buffer.extents = packed_extents(*a.packed, program.dims);
+        for (Expr &e : place.buffer.extents) e = in_spec_dims(e, program);
         argument_names_.push_back(arguments_.take(a.tensor.name));
     }
     for (const Tensor &t : program.constants) places_[t.name] = {tensor_buffer(t, Space::constant), false, 0};

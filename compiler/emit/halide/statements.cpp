@@ -63,7 +63,11 @@ public:
         : program(p), around(s), spec(spec_of(p)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
         for (const Argument &a : p.arguments) {
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
-            if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
+            if (a.packed) {
+                b.extents = packed_extents(*a.packed, p.dims);
+                for (Expr &e : b.extents) e = in_spec_dims(e, p);
+                dense[b.name] = b;
+            }
             addresses.declare(b, a.large);
             if (a.written) written.insert(b.name);
         }

@@ -54,9 +54,11 @@ Built over_vectors(const Lowering &lowering, const Cursor &before, const Scope &
     }
     if (whole_vectors) return built;
     const Expr done = simplify(full * Expr(lanes), scope.facts);
+    const Expr some = simplify(done < p.size, scope.facts);
+    if (some.is_constant(0)) return built;
     const auto tail = at.nest->knobs.tail.find(dim);
     if (tail != at.nest->knobs.tail.end() && tail->second == Tail::loop) built += points_left(lowering, at, rest, names, done, lanes - 1);
-    else built += in_guard(simplify(done < p.size, scope.facts), vector_at(done, true, rest));
+    else built += in_guard(some, vector_at(done, true, rest));
     return built;
 }
 
