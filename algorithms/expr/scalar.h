@@ -29,11 +29,11 @@ Scalar apply(Op op, const Scalar *operands);
 // The conversion, with one rounding. Float to integer rounds first, then saturates if asked. Without saturation a value outside the
 // target range gives an unspecified value of the type (never a trap); here it is the lowest value.
 //
-// To a float, what lies beyond the largest finite number and does not round to it becomes that number with saturation, and else an
-// infinity, or NaN in a format without one; in a format without NaN it becomes that number always, and NaN becomes -0. Saturation takes infinities along; NaN stays NaN. A format without -0 gives 0; one without
-// zero and sign (f8e8m0fnu) gives NaN for what is not positive, its least number for what is positive and less, and rounds a middle up,
-// as the significands beside it are both odd. Rounded to nearest even without saturation these are ml_dtypes's results, but for
-// f8e8m0fnu between 2^-127 and 1.5 * 2^-127, where ml_dtypes 0.6.0 takes the farther number.
+// To a float, what lies beyond the largest finite number and does not round to it becomes that number with saturation, else an infinity,
+// or NaN in a format without one; in a format without NaN it is that number always, and NaN is -0. Saturation takes infinities along; NaN
+// stays. A format without -0 gives 0; one without zero and sign (f8e8m0fnu) gives NaN for what is not positive, its least number for what
+// is positive and less, and rounds a middle up, as the significands beside it are odd. To nearest even without saturation these are
+// ml_dtypes's results, but for f8e8m0fnu between 2^-127 and 1.5 * 2^-127, where ml_dtypes 0.6.0 takes the farther number.
 Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value);
 // The same bits read as another type of the same size (f32 <-> i32, f64 <-> i64, u8 <-> a type that is held as a code).
 Scalar bitcast(DType type, const Scalar &value);

@@ -20,27 +20,33 @@ Expr left_by(const Expr &a, const Expr &count) { return operation(Op::shl, {a, c
 Expr right_by(const Expr &a, const Expr &count) { return operation(Op::shr, {a, count}); }
 Expr bits_of(const Expr &real) { return bitcast(DType::i32, real); }
 
-// The number of a code, an i32, in f32.
-Expr number_of(const DTypeTraits &f, const Expr &code) {
-    const int wider = f32_mantissa - f.mantissa, bias = f32_bias - f.bias;
-    const Expr magnitude = f.is_signed ? both(code, k(magnitude_mask(f))) : code, moved = left_by(magnitude, k(wider));
-    Expr bits = moved + k(int64_t{bias} << f32_mantissa);
-    if (!f.has_zero) {  // its least number is subnormal in f32
-        require(f.bias == f32_bias && f.mantissa == 0, "a scale has the exponents of f32");
-        bits = max(bits, k(f32_hidden / 2));
-    } else if (bias) {  // its subnormal numbers are normal in f32
-        const Expr small = cast(DType::f32, magnitude) * constant(DType::f32, std::ldexp(1, 1 - f.bias - f.mantissa));
-        bits = select(magnitude < k(int64_t{1} << f.mantissa), bits_of(small), bits);
-    }
-    const int64_t special = first_special(f);
+// That of a format with fewer exponents than f32: its fields where f32 has its own, A, is right where the exponent's field is not 0. Where it
+// is, 2A - 2^(1 - bias) is, and each of the two is the larger one where it is wrong. No number is subnormal on the way, as in a product by a
+// power of two it would be, which costs some processors a hundred times as long.
+Expr number_of_narrow(const DTypeTraits &f, const Expr &code) {
+    const int wider = f32_mantissa - f.mantissa, unused = 31 - f.exponent - f.mantissa, gap = 8 - f.exponent;
+    const int64_t mask = int64_t{magnitude_mask(f)} << wider, special = int64_t{first_special(f)} << wider;
+    const Expr fields = right_by(left_by(code, k(unused)), k(gap)), magnitude = both(fields, k(mask)), sign = both(fields, k(INT32_MIN));
+    const Expr a = bitcast(DType::f32, magnitude + k(int64_t{f32_bias - f.bias} << f32_mantissa));
+    const Expr number = min(a, fma(a, constant(DType::f32, 2), constant(DType::f32, -std::ldexp(1, 1 - f.bias))));
+    Expr bits = either(bits_of(number), sign);
     switch (f.specials) {
-    case Specials::ieee: bits = select(magnitude < k(special), bits, either(moved, k(f32_infinity))); break;
+    case Specials::ieee: bits = select(magnitude < k(special), bits, either(fields, k(f32_infinity))); break;
     case Specials::all_ones: bits = select(magnitude == k(special), k(f32_nan), bits); break;
-    case Specials::minus_zero: bits = select(code == k(special), k(f32_nan), bits); break;
+    case Specials::minus_zero: bits = select(both(code, k(sign_bit(f) | magnitude_mask(f))) == k(sign_bit(f)), k(f32_nan), bits); break;
     case Specials::none: break;
     }
-    if (f.is_signed) bits = either(bits, left_by(both(code, k(sign_bit(f))), k(31 - f.exponent - f.mantissa)));
     return bitcast(DType::f32, bits);
+}
+
+// The number of a code, an i32, in f32.
+Expr number_of(const DTypeTraits &f, const Expr &code) {
+    if (f.bias != f32_bias) return number_of_narrow(f, code);
+    const Expr moved = left_by(code, k(31 - f.exponent - f.mantissa));
+    if (f.is_signed) return bitcast(DType::f32, moved);
+    require(f.mantissa == 0 && !f.has_zero && f.specials == Specials::all_ones, "a scale has the exponents of f32");
+    const Expr bits = max(moved, k(f32_hidden / 2));  // its least number is subnormal in f32
+    return bitcast(DType::f32, select(code == k(first_special(f)), k(f32_nan), bits));
 }
 
 // A magnitude of f32 where a format cuts it: its code is base plus significand / 2^shift, rounded.

@@ -47,7 +47,7 @@ Numerics numerics_named(const std::string &name);
 std::vector<std::string> numerics_names();
 
 // UserError numerics.policy: a name that folders and files cannot have; a type that is no float; computing or adding up in other types than
-// f32 and f64, in two of them, or in one that does not hold every stored value; tf32 beside f64; rounding that a cast of f64 to f32 has not.
+// f32 and f64, in two of them, or in one that does not hold every stored value; tf32 with f64; rounding that a cast of f64 to f32 has not.
 void check(const Numerics &policy);
 
 // Of a callee whose results other callees take: they are kept as inputs are.

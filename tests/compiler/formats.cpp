@@ -47,7 +47,7 @@ Algorithm decoded_by(DType type) {
     const Dim M = f.dim("M"), K = f.dim("K");
     const Tile codes = f.input("x", {M, K}, type), scales = f.input("scales", {M}, DType::f8e8m0fnu), w = f.input("w", {K}, DType::bf16);
     f.output("real", codes, DType::f32);
-    const Tile y = (dot(codes, w, {K}) * scales).named("y");
+    const Tile y = (dot(cast(DType::f32, codes), w, {K}) * scales).named("y");
     f.output("y_f32", y, DType::f32);
     return f.output("stored", cast(type, y, Rounding::nearest_even, true), type).build();
 }

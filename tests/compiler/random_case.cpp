@@ -4,7 +4,9 @@
 #include <numeric>
 #include <set>
 
+#include "algorithms/build/random.h"
 #include "algorithms/build/tile_functions.h"
+#include "compiler/rewrite/half_bytes.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 
@@ -12,7 +14,7 @@ namespace tessera::test {
 
 namespace {
 
-constexpr int kinds_of_stages = 22, kinds = 24;
+constexpr int kinds_of_stages = 22, call_kind = 22, parameter_kind = 23, codes_kind = 24, random_kind = 25, kinds = 26;
 
 // Makes the algorithm and the text that makes it side by side.
 class Maker {
@@ -75,11 +77,11 @@ private:
     }
 
     // What data counts is folded: the caller makes room for outputs before.
-    void output(const std::string &name, Tile t, std::string made) {
+    void output(const std::string &name, Tile t, std::string made, DType type = DType::f32) {
         if (std::count(t.dims().begin(), t.dims().end(), "C")) t = sum(t, dim("C")), made = "sum(" + made + ", C)";
-        f.output(name, t);
+        f.output(name, t, type);
         outputs[name] = t.dims();
-        text += "f.output(\"" + name + "\", " + made + ");\n";
+        text += "f.output(\"" + name + "\", " + made + (type == DType::f32 ? "" : std::string(", DType::") + name_of(type)) + ");\n";
     }
 
     static std::string list(const Names &names) {
@@ -235,8 +237,18 @@ private:
             default: return named(erf(a), "erf(" + ta + ")");
             }
         }
-        case 17:  // one result more
+        case 17: {  // one result more, perhaps of four or six bits
+            static const DType types[] = {DType::f4e2m1fn, DType::f6e2m3fn, DType::f6e3m2fn, DType::f8e4m3fn};
+            const int choice = s.choice % 8;
+            if (depth == 0 && choice < 4 && !has(a, "C")) {
+                const Rounding rounding = roundings[s.choice / 8 % 4];
+                const std::string made =
+                    "cast(DType::" + std::string(name_of(types[choice])) + ", " + ta + ", Rounding::" + name_of(rounding) + ", true)";
+                return output("o" + std::to_string(n) + std::to_string(outputs.size()), cast(types[choice], a, rounding, true), made,
+                              types[choice]);
+            }
             return output("o" + std::to_string(n) + std::to_string(outputs.size()), a, ta);
+        }
         case 18: {  // added up along K at positions that data gives, from below 0 to beyond its end
             if (!has(a, "M") || has(a, "K") || !has_dim("K")) return;
             const Tile at = ids();
@@ -282,23 +294,42 @@ private:
                                           ".value()->name, DType::f32, {variable(\"R\")}, variable(\"R\") < extent(\"N\"), "
                                           "constant(DType::f32, 0)), {M, R}), R)");
         }
-        case 22: return call(s, i, j);
-        case 23:  // a callee's parameter
+        case call_kind: return call(s, i, j);
+        case parameter_kind:  // a callee's parameter
             if (depth == 0) return;
             if (!has_factor) tensors["p"] = f.parameter("p", DType::f32), text += "Tile p = f.parameter(\"p\", DType::f32);\n";
             has_factor = true;
             return named(a * tensors["p"], ta + " * p");
-        default: {  // rounded to a float that is only stored, and perhaps stored
-            static const DType types[] = {DType::bf16,   DType::bf16,       DType::f16,    DType::f8e4m3fn,
-                                          DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
-            const DType type = types[s.choice % 8];
-            const Rounding rounding = roundings[s.choice / 8 % 4];
+        case codes_kind: {  // numbers of four bits, which are exact
+            static const DType types[] = {DType::i4, DType::u4, DType::f4e2m1fn};
+            const DType type = types[s.choice % 3];
+            if (depth > 0 || !has(a, "M") || !has_dim("N")) return;
+            const std::string codes = std::string("codes_") + name_of(type);
+            const Tile w = tensor(codes, {"M", "N"}, Role::input, type);
+            return named(a * 0.25 + cast(DType::f32, w), ta + " * 0.25 + cast(DType::f32, " + codes + ")");
+        }
+        case random_kind: {  // drawn, or rounded by what is drawn
+            const RandomStream stream{f.scalar(DType::i64, 7), f.scalar(DType::i64, 3), static_cast<uint32_t>(n)};
+            const std::string drawn = "RandomStream{f.scalar(DType::i64, 7), f.scalar(DType::i64, 3), " + std::to_string(n) + "}",
+                              own = list(a.dims());
+            static const DType types[] = {DType::bf16, DType::f16, DType::f8e5m2, DType::f6e3m2fn, DType::f4e2m1fn};
+            if (s.choice % 2) return named(a + uniform(f, stream, dims_named(a.dims())), ta + " + uniform(f, " + drawn + ", " + own + ")");
+            const DType type = types[s.choice / 2 % 5];
+            return named(cast(DType::f32, round_stochastic(a, type, stream, true)),
+                         "cast(DType::f32, round_stochastic(" + ta + ", DType::" + name_of(type) + ", " + drawn + ", true))");
+        }
+        default: {  // rounded to a type that is only stored, and perhaps stored
+            static const DType types[] = {DType::bf16,     DType::bf16,       DType::f16,     DType::f8e4m3fn,
+                                          DType::f8e4m3,   DType::f8e4m3fnuz, DType::f8e5m2,  DType::f8e5m2fnuz,
+                                          DType::f6e2m3fn, DType::f6e3m2fn,   DType::f4e2m1fn};
+            const DType type = types[s.choice % 11];
+            const Rounding rounding = roundings[s.choice / 11 % 4];
             const std::string made =
                 std::string("cast(DType::") + name_of(type) + ", " + ta + ", Rounding::" + name_of(rounding) + ", true)";
             const Tile narrow = cast(type, a, rounding, true);
             if (type == DType::bf16)
                 return named(cast(DType::f32, cast(type, a)) + b, "cast(DType::f32, cast(DType::bf16, " + ta + ")) + " + tb);
-            if (s.choice / 32 % 2) return named(cast(DType::f32, narrow) + b, "cast(DType::f32, " + made + ") + " + tb);
+            if (s.choice / 44 % 2) return named(cast(DType::f32, narrow) + b, "cast(DType::f32, " + made + ") + " + tb);
             text += "Tile u" + std::to_string(n) + " = " + made + ".named(\"" + name + "_of\");\n";
             return named(narrow.named(name + "_of") + b, "u" + std::to_string(n) + " + " + tb);
         }
@@ -321,7 +352,7 @@ private:
     Tile tensor(const std::string &name, const Names &dims, Role role, DType type = DType::f32) {
         if (tensors.count(name)) return tensors[name];
         text += "Tile " + name + " = f." + (role == Role::state ? "state" : "input") + "(\"" + name + "\", " + list(dims) +
-                (type == DType::i32 ? ", DType::i32" : "") + ");\n";
+                (type == DType::f32 ? std::string() : std::string(", DType::") + name_of(type)) + ");\n";
         return tensors[name] = role == Role::state ? f.state(name, dims_named(dims), type) : f.input(name, dims_named(dims), type);
     }
 
@@ -663,23 +694,25 @@ Case build(const RandomCase &c) {
 }
 
 static Step random_step(std::mt19937 &random) {
-    return {static_cast<int>(random() % kinds_of_stages), static_cast<int>(random() % 2 ? 0 : random() % 6), static_cast<int>(random() % 6),
+    static_assert(call_kind == kinds_of_stages && parameter_kind == call_kind + 1, "random_call makes these");
+    const auto kind = static_cast<int>(random() % (kinds - 2));
+    return {kind < kinds_of_stages ? kind : kind + 2, static_cast<int>(random() % 2 ? 0 : random() % 6), static_cast<int>(random() % 6),
             static_cast<int>(random() % 128)};
 }
 
 static Step random_call(std::mt19937 &random, int depth) {
-    Step s{22, static_cast<int>(random() % 4), static_cast<int>(random() % 4), static_cast<int>(random() % 512)};
+    Step s{call_kind, static_cast<int>(random() % 4), static_cast<int>(random() % 4), static_cast<int>(random() % 512)};
     if (random() % 4) s.choice &= ~256;
     s.forms = static_cast<int>(random() & random() & ((1 << 30) - 1));
     for (uint32_t i = 0, n = random() % 4; i < n; i++) s.callee.push_back(random_step(random));
-    if (random() % 3 == 0) s.callee.push_back({23, 0, 0, 0});
+    if (random() % 3 == 0) s.callee.push_back({parameter_kind, 0, 0, 0});
     if (depth == 0 && random() % 4 == 0)
         s.callee.insert(s.callee.begin() + static_cast<std::ptrdiff_t>(random() % (s.callee.size() + 1)), random_call(random, depth + 1));
     return s;
 }
 
 KnobsByStage random_stages(const RandomCase &c, std::mt19937 &random, const Target &target) {
-    return Scheduler(random, target).of(build(c).algorithm);
+    return Scheduler(random, target).of(in_bytes(build(c).algorithm));
 }
 
 RandomCase random_case(const std::string &name, std::mt19937 &random, const Target &target) {
@@ -743,7 +776,7 @@ static std::vector<std::vector<Step>> smaller(const std::vector<Step> &steps) {
             all.push_back(steps);
             change(all.back()[i]);
         };
-        if (steps[i].kind % kinds != 22) continue;
+        if (steps[i].kind % kinds != call_kind) continue;
         for (int bit = 0; bit < 9; bit++)
             if (steps[i].choice >> bit & 1) changed([&](Step &s) { s.choice &= ~(1 << bit); });
         for (int at = 0; at < 30; at += 3)
