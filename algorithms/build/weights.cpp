@@ -24,32 +24,25 @@ Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix)
     Builder &f = x.builder();
     const DType real = f.numerics().accumulate;
     const Groups k(f, w.K);
-    const Tile codes = code_of(w.tensors[0]).at({{w.K.name, k.element()}}, names_of({w.N, k.groups, k.in_group, k.half}));
-    const Tile numbers = cast(real, twice_e2m1(codes)).named(prefix + "weights");  // (N, groups, byte, half)
+    const Tile codes = as_stored(w.tensors[0]).at({{w.K.name, k.element()}}, names_of({w.N, k.groups, k.in_group, k.half}));
+    const Tile numbers = cast(real, codes).named(prefix + "weights");  // (N, groups, byte, half)
     std::vector<std::string> dims = x.dims();
     dims.pop_back();
     for (const Dim &d : {k.groups, k.in_group, k.half}) dims.push_back(d.name);
     const Tile inner = dot(x.at({{w.K.name, k.element()}}, dims), numbers, {k.in_group, k.half}).named(prefix + "inner");
-    // The numbers are twice what they stand for.
-    const Tile scales = (cast(real, w.tensors[1]) * (cast(real, w.tensors[2]) * 0.5)).named(prefix + "scales");  // (N, groups)
+    const Tile scales = (cast(real, w.tensors[1]) * cast(real, w.tensors[2])).named(prefix + "scales");  // (N, groups)
     return dot(inner, scales, {k.groups});
 }
 
 }  // namespace
 
-Tile code_of(const Tile &stored) {
+Tile as_stored(const Tile &input) {
     Expr element;
-    walk(stored.value(), [&](const Expr &e) {
+    walk(input.value(), [&](const Expr &e) {
         if (e.kind() == ExprKind::load) element = e;
     });
-    require(element.defined() && is_coded(element.type()), "codes are what a tensor of them has");
-    return Tile(&stored.builder(), cast(DType::i32, bitcast(DType::u8, element)), stored.dims());
-}
-
-Tile twice_e2m1(const Tile &code) {
-    const auto number = [&](uint32_t n) { return code.builder().scalar(DType::i32, static_cast<double>(static_cast<int32_t>(n))); };
-    const Tile magnitude = (number(0xC8643210) >> (code && number(7)) * 4) && number(15);
-    return select(code < 8, magnitude, -magnitude);
+    require(element.defined(), "an input loads an element of its tensor");
+    return Tile(&input.builder(), element, input.dims());
 }
 
 int64_t multiple_of_rows(const Numerics &policy) { return policy.weights == WeightFormat::nvfp4 ? nvfp4_group : 1; }

@@ -27,11 +27,7 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
 // its column or group. Where there are codes, stages are "<prefix>weights", "<prefix>inner", and of groups "<prefix>scales".
 Tile multiply(const Tile &x, const Weights &w, const std::string &prefix = "");
 
-// The codes of an input of a format of codes, as they are: an i32.
-Tile code_of(const Tile &stored);
-
-// Twice the number that a code of f4e2m1fn stands for, an i32 of 0 ..= 15: the integer 0, 1, 2, 3, 4, 6, 8, 12 or its negative. The
-// magnitudes are the hex digits of one word, from its lowest.
-Tile twice_e2m1(const Tile &code);
+// The elements of an input in the type of its tensor, where the input itself is in the compute type, of flushed numbers if the policy says so.
+Tile as_stored(const Tile &input);
 
 }  // namespace tessera

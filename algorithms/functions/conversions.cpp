@@ -20,9 +20,9 @@ Expr left_by(const Expr &a, const Expr &count) { return operation(Op::shl, {a, c
 Expr right_by(const Expr &a, const Expr &count) { return operation(Op::shr, {a, count}); }
 Expr bits_of(const Expr &real) { return bitcast(DType::i32, real); }
 
-// That of a format with fewer exponents than f32: its fields where f32 has its own, A, is right where the exponent's field is not 0. Where it
-// is, 2A - 2^(1 - bias) is, and each of the two is the larger one where it is wrong. No number is subnormal on the way, as in a product by a
-// power of two it would be, which costs some processors a hundred times as long.
+// That of a format with fewer exponents than f32. Its fields where f32 has its own, A, are right where the exponent's field is not 0; where
+// it is 0, 2A - 2^(1 - bias) is. Each of the two is the larger one where it is wrong. No number is subnormal on the way, as one would be in
+// a product by a power of two, which takes some processors a hundred times as long.
 Expr number_of_narrow(const DTypeTraits &f, const Expr &code) {
     const int wider = f32_mantissa - f.mantissa, unused = 31 - f.exponent - f.mantissa, gap = 8 - f.exponent;
     const int64_t mask = int64_t{magnitude_mask(f)} << wider, special = int64_t{first_special(f)} << wider;

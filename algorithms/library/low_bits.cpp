@@ -41,7 +41,8 @@ struct Nibbles : Quantised {
     Nibbles(Builder &f, int64_t group, DType scales, DType codes) : Quantised(f, checked(group), scales) {
         P = f.dim("P", group / 2), H = f.dim("H", 2);
         const Expr k = variable("G") * Expr(group) + variable("P") * Expr(2) + variable("H");
-        code = code_of(f.input("codes", {N, columns}, codes)).at({{"K", k}}, names_of({N, G, P, H}));
+        code = as_stored(f.input("codes", {N, columns}, codes)).at({{"K", k}}, names_of({N, G, P, H}));
+        if (codes == DType::u4) code = cast(DType::i32, code);
     }
     static int64_t checked(int64_t group) {
         if (group % 2)
@@ -53,7 +54,7 @@ struct Nibbles : Quantised {
     Tile by_code(const Tile &t) const { return t.at({{"C", variable("P") * Expr(2) + variable("H")}}, names_of({M, G, P, H})); }
 
     Dim P, H;
-    Tile code;  // (N, G, P, H), 0 ..= 15 in i32
+    Tile code;  // (N, G, P, H), of f4e2m1fn, or 0 ..= 15 in i32
 };
 
 DType integer_scale(const Options &o) { return o.at("half_scale") ? DType::f16 : DType::f32; }
@@ -136,11 +137,10 @@ Algorithm matmul_mxfp8(const Numerics &n, const Options &o) {
 
 namespace {
 
-// Sums within a group are of twice the numbers, and scales are half as large: both are exact.
 Algorithm e2m1_product(Builder &f, const Nibbles &q, const Tile &scale) {
-    Tile weights = cast(f.numerics().accumulate, twice_e2m1(q.code)).named("weights");                           // (N, G, P, H)
-    Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");                                        // (M, G, N)
-    return f.output("y", q.over_groups(inner, (scale * 0.5).named("scales")), f.numerics().accumulate).build();  // (M, N)
+    Tile weights = cast(f.numerics().accumulate, q.code).named("weights");                               // (N, G, P, H)
+    Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");                                // (M, G, N)
+    return f.output("y", q.over_groups(inner, scale.named("scales")), f.numerics().accumulate).build();  // (M, N)
 }
 
 }  // namespace

@@ -14,10 +14,13 @@ typedef struct OnDevice {
 
 /* Null data stays null. */
 static int put_on_device(OnDevice *d, const TessTensor *t) {
-    const int64_t size = t->type.bits / 8;
+    const int half = t->type.bits == 4; /* two elements to a byte: all is counted in bytes */
+    const int64_t size = (t->type.bits + 7) / 8;
     int64_t below = 0, above = 0, dense = 1, any = 1, axis;
     for (axis = t->rank - 1; axis >= 0; --axis) {
-        const int64_t stride = t->strides ? t->strides[axis] : dense, extent = t->extents[axis];
+        const int last = axis == t->rank - 1;
+        const int64_t extent = half && last ? (t->extents[axis] + 1) / 2 : t->extents[axis];
+        const int64_t stride = t->strides == NULL ? dense : half && !last ? t->strides[axis] / 2 : t->strides[axis];
         dense *= extent > 1 ? extent : 1;
         if (extent == 0) any = 0;
         if (extent > 1 && stride < 0) below -= stride * (extent - 1);

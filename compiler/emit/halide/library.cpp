@@ -63,8 +63,8 @@ static H::Target machine_of(const Target &target) {
 
 static H::Target halide_target(const Target &target) {
     H::Target t = machine_of(target);
-    // Not Halide's strict_float: it and the strict intrinsics exclude each other.
-    t.set_features({H::Target::UserContext, H::Target::NoRuntime, H::Target::NoBoundsQuery});
+    // StrictFloat: else what is widened or narrowed is never NaN to LLVM.
+    t.set_features({H::Target::UserContext, H::Target::NoRuntime, H::Target::NoBoundsQuery, H::Target::StrictFloat});
     return t;
 }
 
