@@ -344,12 +344,12 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     if (!tensor || tensor->role != Role::state)
         throw UserError("algorithm.update",
                         algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
+    has_effect(Effect::memory, name, "updates the state '" + tensor->name + "'");
     Write to{tensor->name, {}};
     for (const Tile &t : index) to.index.push_back(cast(DType::index, t.value()));
     algorithm_.steps.emplace_back(
         Stage{scoped(name), value.dims(),
               Map(std::move(to), is_float(tensor->dtype) ? kept(tensor->dtype, value.value()) : cast(tensor->dtype, value.value()))});
-    algorithm_.updates_state = true;
 }
 
 Builder &Builder::output_in_place(const Tile &donated, const Tile &value) {
@@ -462,8 +462,9 @@ std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &calle
     if (next != arguments.size())
         throw UserError("shape.call", subject + callee.name + " takes " + std::to_string(next) + " arguments, got " +
                                           std::to_string(arguments.size()) + ".");
+    for (const Effect e : effects_of(callee))
+        has_effect(e, call.scope, "calls " + callee.name + ", which has the effect '" + name_of(e) + "'");
     algorithm_.steps.emplace_back(call);
-    algorithm_.updates_state |= callee.updates_state;
     std::vector<Tile> results;
     for (const Tensor &t : results_of(call)) results.push_back(stored(t));
     return results;
@@ -514,6 +515,17 @@ Algorithm Builder::build() const {
     verify(whole);
     return whole;
 }
+
+void Builder::has_effect(Effect effect, const std::string &subject, const std::string &what) {
+    if (std::find(suspended_.begin(), suspended_.end(), effect) != suspended_.end())
+        throw UserError("effects.suspended", algorithm_.name + (subject.empty() ? "" : "." + subject) + ": it " + what +
+                                                 ", where a scope suspends the effect '" + name_of(effect) +
+                                                 "'. Do it outside of the scope, or suspend less.");
+    (effect == Effect::memory ? algorithm_.updates_state : algorithm_.draws) = true;
+}
+
+void Builder::draws() { has_effect(Effect::random, prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1), "draws random numbers"); }
+Builder::Suspended Builder::suspend(const std::vector<Effect> &effects) { return Suspended(*this, effects); }
 
 Builder::Scope Builder::scope(const std::string &prefix) { return Scope(*this, prefix); }
 

@@ -119,6 +119,12 @@ public:
     Algorithm build() const;
 
     // Stages made inside the returned object's life are named prefix + "." + name.
+    // As long as it lives, what has one of these effects is refused: an update, a draw, a call of an algorithm that has it. With all of
+    // them the stages of a scope are functions of their operands alone. UserError effects.suspended.
+    class Suspended;
+    [[nodiscard]] Suspended suspend(const std::vector<Effect> &effects);
+    void draws();  // says that the algorithm draws random numbers, as tile functions do that draw some
+
     class Scope;
     Scope scope(const std::string &prefix);
     const Numerics &numerics() const { return algorithm_.numerics; }
@@ -129,6 +135,7 @@ private:
     friend class Tile;
     Algorithm algorithm_;
     std::string prefix_;
+    std::vector<Effect> suspended_;
     std::set<std::string> anonymous_;
     std::map<std::string, std::string> renamed_;  // tensors that tiles may still call by the first name
 
@@ -142,10 +149,25 @@ private:
     bool name_result(const Tile &tile, const std::string &name);
     Tile materialized(const Tile &tile, const std::string &name);
     std::vector<Expr> operands(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &dims);
+    void has_effect(Effect effect, const std::string &subject, const std::string &what);
     std::vector<Tile> make_fold(const Stage &stage);
     std::vector<std::string> dims_of(const std::string &tensor) const;
     std::vector<Tile> bind(const std::string &scope, const Algorithm &callee, const std::optional<Repeat> &rounds,
                            const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters);
+};
+
+class Builder::Suspended {
+public:
+    Suspended(Builder &builder, const std::vector<Effect> &effects) : builder_(builder), saved_(builder.suspended_) {
+        builder.suspended_.insert(builder.suspended_.end(), effects.begin(), effects.end());
+    }
+    ~Suspended() { builder_.suspended_ = saved_; }
+    Suspended(const Suspended &) = delete;
+    Suspended &operator=(const Suspended &) = delete;
+
+private:
+    Builder &builder_;
+    std::vector<Effect> saved_;
 };
 
 class Builder::Scope {

@@ -44,6 +44,7 @@ Tile drawn(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims)
 
 std::array<Tile, 4> block(const RandomStream &stream, const Tile &number) {
     check_stream(stream);
+    number.builder().draws();
     const Tile own = number_like(number, stream.number);
     return philox4x32({low(number), high(number), stream.step, own}, {stream.seed, high(stream.seed)});
 }

@@ -227,6 +227,21 @@ const std::vector<Expr> &inputs_of(const Stage &fold) {
     return *inputs;
 }
 
+const char *name_of(Effect effect) {
+    switch (effect) {
+    case Effect::memory: return "memory";
+    case Effect::random: return "random";
+    }
+    throw InternalError("an effect without a name");
+}
+
+std::vector<Effect> effects_of(const Algorithm &a) {
+    std::vector<Effect> effects;
+    if (a.updates_state) effects.push_back(Effect::memory);
+    if (a.draws) effects.push_back(Effect::random);
+    return effects;
+}
+
 std::vector<std::string> reduced_dims(const Stage &stage) {
     auto *reduce = std::get_if<Reduce>(&stage.body);
     return reduce ? reduce->dims : std::vector<std::string>{};

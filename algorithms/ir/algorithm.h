@@ -271,6 +271,12 @@ private:
     Steps *steps_;
 };
 
+// What an algorithm does beside giving results that its inputs decide: it updates states; or it draws random numbers, which a seed and a
+// step decide (build/random.h). Neither keeps it from giving the same bits each time.
+enum class Effect : uint8_t { memory, random };
+constexpr Effect all_effects[] = {Effect::memory, Effect::random};
+const char *name_of(Effect effect);  // "memory", "random"
+
 struct Algorithm {
     std::string name;
     std::vector<Dim> dims;
@@ -280,6 +286,7 @@ struct Algorithm {
     std::vector<std::string> outputs;
     Numerics numerics;
     bool updates_state = false;  // a write among its stages or those of its calls: the effect 'memory' of its text
+    bool draws = false;          // random numbers, it or its callees: the effect 'random'
     // Inputs, states and outputs that may have more elements than positions of 32 bits reach (TESS_MAX_ELEMENTS of runtime/tessera.h). Each
     // axis stays within them.
     std::set<std::string> large = {};
@@ -303,6 +310,7 @@ struct Algorithm {
 std::vector<Tensor> results_of(const Stage &stage);
 // By value or part, "" where there is no result of it.
 std::vector<std::string> names_of_results(const Stage &stage);
+std::vector<Effect> effects_of(const Algorithm &algorithm);
 // What a stage writes to states.
 std::vector<const Write *> writes_of(const Stage &stage);
 bool updates(const Stage &stage);

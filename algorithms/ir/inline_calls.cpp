@@ -183,7 +183,7 @@ Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
     auto take = [&](const Algorithm &callee) {
         for (const Dim &d : callee.dims)
             if (!result.find_dim(d.name)) result.dims.push_back(d);
-        result.updates_state |= callee.updates_state;
+        result.updates_state |= callee.updates_state, result.draws |= callee.draws;
     };
     auto inline_one = [&](const Call &given) {
         const Call call = given.repeat ? one_round(given) : given;

@@ -126,7 +126,7 @@ public:
                                                            return json{{"call", call(c)}};
                                                        }},
                                             s));
-        if (a.updates_state) j["effects"] = {"memory"};
+        for (const Effect e : effects_of(a)) j["effects"].push_back(name_of(e));
         if (!a.large.empty()) j["large"] = a.large;
         require(a.half_bytes.empty(), "a document has tensors as they are declared");
         return j;
@@ -396,8 +396,7 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
     a.numerics = numerics_from_json(r.at("numerics"));
     if (auto effects = r.find("effects"))
         for (const JsonReader &e : effects->items()) {
-            if (e.text() != "memory") e.fail("json.value", "there is no effect '" + e.quotable() + "'; expected 'memory'.");
-            a.updates_state = true;
+            (named(e, "effect", all_effects) == Effect::memory ? a.updates_state : a.draws) = true;
         }
     if (auto large = r.find("large"))
         for (const std::string &name : large->texts()) a.large.insert(name);

@@ -147,7 +147,9 @@ public:
             text += std::visit(
                 Overloaded{[&](const Stage &stage) { return stage_text(stage); }, [&](const Call &call) { return call_text(call); }}, step);
         text += "  outputs " + list(a.outputs) + "\n";
-        if (a.updates_state) text += "  effects memory\n";
+        std::vector<std::string> effects;
+        for (const Effect e : effects_of(a)) effects.emplace_back(name_of(e));
+        if (!effects.empty()) text += "  effects " + list(effects) + "\n";
         if (!a.large.empty()) text += "  large " + join({a.large.begin(), a.large.end()}) + "\n";
         for (const std::string &definition : monoids_) text += definition;
         return text;

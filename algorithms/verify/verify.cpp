@@ -206,6 +206,11 @@ void Verifier::check_effects(const Algorithm &flat) const {
     const bool writes = std::ranges::any_of(flat.stages(), updates);
     if (writes && !a_.updates_state) scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
     if (!writes && a_.updates_state) scope_.fail("effects", "", "it declares the effect 'memory' and updates no state; remove the effect.");
+    for (const Call &call : a_.calls())
+        if (call.callee->draws && !a_.draws)
+            scope_.fail(
+                "effects", call.scope,
+                "its callee " + call.callee->name + " draws random numbers, and the caller does not declare the effect 'random'; add it.");
 }
 
 void Verifier::verify() {

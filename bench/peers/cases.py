@@ -132,6 +132,8 @@ class Cases:
     def product(self, row, M, N, K):
         if row.dtype == "u8s8":
             return self.product_u8s8(row, M, N, K)
+        if row.dtype == "int4":
+            return self.product_int4(row, M, N, K)
         dtype = torch.bfloat16 if row.dtype == "bf16" else torch.float32
         x, w = torch.randn(M, K).to(dtype), torch.randn(K, N).to(dtype)
         y, z = torch.empty(M, N, dtype=dtype), torch.empty(M, N, dtype=dtype)
@@ -165,6 +167,24 @@ class Cases:
         peers = {"PyTorch": {"qlinear": qlinear},
                  "onnxruntime": {"MatMulInteger": runtime_call(row.threads, "MatMulInteger", {"x": x}, {"w": w}, result)}}
         return Case(ours, y, peers, x.double() @ w.double(), 0, {"OpenBLAS": "has no products of integers"})
+
+    def product_int4(self, row, M, N, K, group=32):
+        """Weights of 4 bits, a scale for each 32 along K. Ours rounds rows to 8 bits on the way, or does not; PyTorch does not."""
+        x, codes = torch.randn(M, K), torch.randint(0, 16, (N, K), dtype=torch.int32)
+        scale, y = torch.rand(N, K // group) / 8 + 0.01, torch.empty(M, N)
+        weights = ((codes - 8).view(N, -1, group) * scale[..., None].double()).view(N, K)
+        pairs = (codes[:, ::2] | codes[:, 1::2] << 4).to(torch.uint8)
+        ours = {}
+        for algorithm in ("matmul_dynamic_qint4", "matmul_qint4"):
+            for schedule in (None, *self.kernels.prepacked(algorithm, "f32")):
+                ours[schedule or algorithm] = self.kernels.call(row, algorithm, [x, (pairs, "u4", [N, K]), scale, y], {"N": N, "K": K},
+                                                                options=(("group", group),), schedule=schedule, packed="codes")
+        packed, pytorch = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes, 1), {}
+        for dtype in (torch.float32, torch.bfloat16):
+            rows, scales = x.to(dtype), torch.stack([scale.t(), torch.zeros(K // group, N)], -1).to(dtype).contiguous()
+            pytorch[str(dtype)] = (lambda r=rows, s=scales: torch.ops.aten._weight_int4pack_mm_for_cpu(r, packed, group, s))
+        return Case(ours, y, {"PyTorch": pytorch}, x.double() @ weights.t(), 3e-2,
+                    {"OpenBLAS": "has no weights of 4 bits", "onnxruntime": "its MatMulNBits is not compared yet"})
 
     def gemv(self, row, M, K):
         dtype = torch.bfloat16 if row.dtype == "bf16" else torch.float32

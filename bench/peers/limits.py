@@ -4,7 +4,7 @@ import os
 import platform
 import subprocess
 
-PEAKS = {"f32": 0, "bf16": 2, "u8s8": 3}  # of peak.h
+PEAKS = {"f32": 0, "bf16": 2, "u8s8": 3, "int4": 3}  # of peak.h; weights of 4 bits by rows of 8
 WIDTHS = (64, 32, 16)
 BLOCK = 512  # bytes that bandwidth.h moves at a time
 

@@ -10,7 +10,11 @@ NAMES = {"float32": "f32", "bfloat16": "bf16", "int8": "i8", "uint8": "u8", "int
 
 
 def desc(tensor):
-    """Of a dense tensor of PyTorch's, which it keeps."""
+    """Of a dense tensor of PyTorch's, which it keeps; or of bytes that are a tensor of another type: the bytes, the type and its extents."""
+    if isinstance(tensor, tuple):
+        made = dense(tensor[0].data_ptr(), *tensor[1:])
+        made.tensor = tensor[0]
+        return made
     assert tensor.is_contiguous()
     made = dense(tensor.data_ptr(), NAMES[str(tensor.dtype).removeprefix("torch.")], list(tensor.shape))
     made.tensor = tensor
@@ -41,7 +45,7 @@ class Kernels:
         return []
 
     def call(self, row, algorithm, tensors, fixed, parameters=(), options=(), schedule=None, packed=None):
-        """`packed`, a position among the tensors, is packed ahead of time where the schedule has it so."""
+        """`packed`, the name of the second tensor, is packed ahead of time where the schedule has it so."""
         arguments = [algorithm, "--numerics", "bf16" if row.dtype == "bf16" else "f32"]
         if fixed:
             arguments += ["--shape", *(f"{n}={e}" for n, e in fixed.items())]
@@ -52,14 +56,14 @@ class Kernels:
         library = self.library(arguments)
         descs = [desc(t) for t in tensors]
         if schedule and packed is not None:
-            descs[packed] = library.packed("w", descs[packed])
+            descs[1] = library.packed(packed, descs[1])
         return library.run.bound(descs, parameters, row.threads, self.pools.of(row.threads))
 
     def weighted(self, row, algorithm, tensors, fixed, options=(), names=("prepacked",)):
         """Each way of a kernel whose second tensor is weights."""
         ways = {"default": self.call(row, algorithm, tensors, fixed, options=options)}
         for schedule in self.prepacked(algorithm, row.dtype, names) if row.prepared else ():
-            ways[schedule] = self.call(row, algorithm, tensors, fixed, options=options, schedule=schedule, packed=1)
+            ways[schedule] = self.call(row, algorithm, tensors, fixed, options=options, schedule=schedule, packed="w")
         return ways
 
 

@@ -97,6 +97,9 @@ def elements_moved(row):
 def bytes_moved(row):
     """Read and written."""
     read, written = traffic(row)
+    if row.dtype == "int4":  # and a scale in f32 for each 32 weights
+        rows, weights = read
+        return rows * 4 + weights * 5 // 8, written * 4
     of_input, of_output = {"f32": (4, 4), "bf16": (2, 2), "u8s8": (1, 4)}[row.dtype]
     return sum(read) * of_input, written * of_output
 
@@ -136,6 +139,8 @@ def of_models():
     for dtype in ("bf16", "u8s8"):
         yield from (product(bert, 128, 768, 768, dtype=dtype), product(bert, 1024, 3072, 768, dtype=dtype, quick=dtype == "u8s8"),
                     product(vit, 197, 1536, 384, dtype=dtype), product(bert, 1024, 3072, 768, dtype=dtype, threads=2))
+    for m in (1, 8, 128):
+        yield product(decode, m, 4096, 4096, dtype="int4", quick=m == 1)
     for n, k in ((2048, 2048), (5632, 2048), (4096, 4096), (4096, 11008)):
         yield of("gemv", "M K", decode, n, k, cold=True, quick=n == 5632)
         if n in (2048, 4096):

@@ -75,7 +75,9 @@ KnownRange Analysis::sum(const Stage &s, DType type, KnownRange term, double siz
 }
 
 // Parts m, the largest score, l, the sum of exp(score - m), and acc, that sum with values as weights. Each step multiplies by exponentials
-// of what is not positive, one of which is exp(0), and rounds four times at most: together a factor within 1 +- 8 n u.
+// of what is not positive, one of which is exp(0), and rounds four times at most: together a factor within 1 +- 8 n u. A difference d that is
+// rounded moves exp(d) by |d| exp(d) u, which is less than u, also along a chain of them, whose differences add up. Scores that are off by
+// e each move it by a factor within exp(4 e).
 std::vector<KnownRange> Analysis::of_softmax(const KnownRange &scores, const KnownRange &values, DType type, const Points &points,
                                              const Expr &e) {
     const double slack = 8 * points.count * unit_roundoff(type), size = is_empty(values.values) ? 0 : values.values.magnitude();
@@ -84,11 +86,12 @@ std::vector<KnownRange> Analysis::of_softmax(const KnownRange &scores, const Kno
         return std::vector<KnownRange>(3, values_.lose("infinities are weighted: " + brief(e, 80)));
     KnownRange m = scores;
     const bool may_be_empty = !points.is_filled || scores.has_lowest;
-    m.has_lowest = may_be_empty, m.error = no_bound;
-    KnownRange l = values_.result(type, {may_be_empty ? 0 : 1 - slack, points.count * (1 + slack)}, no_bound, {}, e);
+    m.has_lowest = may_be_empty;
+    const double off = points.count * (slack + 2 * unit_roundoff(type) + std::expm1(4 * scores.error) * (1 + slack));
+    KnownRange l = values_.result(type, {may_be_empty ? 0 : 1 - slack, points.count * (1 + slack)}, off, {}, e);
     l.gap = 1 - slack;
-    const double most = points.count * size * (1 + slack) + points.count * least_subnormal(type);
-    return {m, l, values_.result(type, {-most, most}, no_bound, {}, e)};
+    const double tiny = points.count * least_subnormal(type), most = points.count * size * (1 + slack) + tiny;
+    return {m, l, values_.result(type, {-most, most}, off * size + points.count * (1 + slack) * values.error + tiny, {}, e)};
 }
 
 std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const std::vector<Expr> &inputs, const Points &points) {
@@ -121,7 +124,12 @@ std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const
                                    std::max(x[0].values.hi + off, points.is_whole ? -no_bound : 0)};
         const RealInterval n = points.is_whole ? RealInterval::of(points.count) : RealInterval{0, points.count};
         const RealInterval square = {0, points.count * width * width * (1 + 8 * points.count * unit_roundoff(type))};
-        return {KnownRange{n}, values_.result(type, mean, no_bound, {}, inputs[0]), values_.result(type, square, no_bound, {}, inputs[0])};
+        // Of a mean within `off` of that of what is off by x's error. A square of differences counts at most once for each element on each
+        // level of a tree of merges (Chan, Golub, LeVeque 1983), and is rounded along the path above it.
+        const double d = 2 * (x[0].error + off), levels = 1 + std::log2(points.count + 1);
+        const double far = points.count * levels * (2 * width * d + d * d) + 8 * points.count * unit_roundoff(type) * square.hi;
+        return {KnownRange{n}, values_.result(type, mean, x[0].error + off, {}, inputs[0]),
+                values_.result(type, square, far, {}, inputs[0])};
     }
     if (is_float(type) && m.parts.size() == 3 && m.parts[2].dims.size() == 1 &&
         is_monoid(m, online_softmax_monoid(type, m.parts[2].dims[0])))

@@ -174,7 +174,8 @@ static ordered_json lowered_json(const PreparedKernel &p, const Contents *conten
 }
 
 static ordered_json kernel_json(const PreparedKernel &p) {
-    ordered_json fixed = ordered_json::object(), options = ordered_json::object();
+    ordered_json fixed = ordered_json::object(), options = ordered_json::object(), effects = ordered_json::array();
+    for (const Effect e : effects_of(p.declared)) effects.push_back(name_of(e));
     for (const auto &[name, value] : p.options) options[name] = value;
     for (const auto &[dim, extent] : p.fixed) fixed[dim] = extent;
     return {{"kernel", p.kernel.name},
@@ -182,6 +183,7 @@ static ordered_json kernel_json(const PreparedKernel &p) {
             {"options", options},
             {"numerics", p.declared.numerics.name},
             {"policy", text_of(p.declared.numerics)},
+            {"effects", effects},
             {"fixed", fixed},
             {"constants", constants_json(p.kernel)}};
 }

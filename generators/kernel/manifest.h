@@ -2,7 +2,8 @@
 // equal inputs give equal manifests.
 //
 //   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "emit", "kernel",
-//     "algorithm": {"name", "semantic", "surface"}, "options": {name: integer}, "numerics", "policy": its words, "fixed": {dim: extent},
+//     "algorithm": {"name", "semantic", "surface"}, "options": {name: integer}, "numerics", "policy": its words, "effects": [name],
+//     "fixed": {dim: extent},
 //     "constants": [{"name", "dtype", "bytes"}],
 //     "targets": [{"name", "arch", "features",
 //                  "schedule": null | {"name", "match": "named" | "exact" | "nearest" | "family" | "derived",

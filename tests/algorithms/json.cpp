@@ -107,7 +107,7 @@ TEST_CASE("json: mistakes are refused with their place") {
     CHECK(words(with(j, "/steps/0/reduce/inputs/1", json::array({"ad", 1, 2})))
               .find("error[json.expression]: algorithm: /steps/0/reduce/inputs/1/0: ") == 0);
     CHECK(words(with(j, "/effects", {"noise"})) ==
-          "error[json.value]: algorithm: /effects/0: there is no effect 'noise'; expected 'memory'.");
+          "error[json.value]: algorithm: /effects/0: there is no effect 'noise'; expected one of memory, random.");
     CHECK(words(with(j, "/numerics/saturate", 1)) ==
           "error[json.type]: algorithm: /numerics/saturate: expected true or false, got an integer.");
 }

@@ -8,6 +8,9 @@
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/library/library.h"
+#include "algorithms/text/json.h"
+#include "algorithms/text/print.h"
+#include "algorithms/verify/verify.h"
 #include "support/text/error.h"
 
 namespace tessera::test_random_numbers {
@@ -145,6 +148,51 @@ TEST_CASE("random: what cannot be drawn from, or scaled, is said") {
     CHECK_THAT(words([&] { dropout(f, f.input("x", {M}, DType::i32), {step, step, 0}, p); }), Catch::Contains("expected floats"));
     Numerics bf16 = numerics_named("bf16");
     CHECK(drawn(library::random_uniform(bf16), 9, 1, 0).dtype == DType::f32);
+}
+
+TEST_CASE("random: who draws says so, through calls, and a scope may suspend it") {
+    const auto code_of = [](auto &&make) {
+        try {
+            make();
+        } catch (const UserError &e) { return std::string(e.what()); }
+        return std::string();
+    };
+    const auto drop = [](Builder &f) {
+        const Dim N = f.dim("N");
+        const RandomStream stream{f.parameter("seed", DType::i64), f.parameter("step", DType::i64)};
+        return dropout(f, f.input("x", {N}), stream, f.scalar(DType::f32, 0.5));
+    };
+    Builder g("masked");
+    const Algorithm masked = g.output("y", drop(g)).build();
+    CHECK(masked.draws);
+    CHECK(to_text(masked).find("  effects random\n") != std::string::npos);
+    CHECK(algorithm_from_json(to_json(masked)).draws);
+    const auto call = [&](Builder &f) {
+        const Dim M = f.dim("M");
+        const Tile x = f.input("outer", {M}), one = f.scalar(DType::i64, 1);
+        return f.call("inner", masked, {x}, {{"seed", one}, {"step", one}})[0];
+    };
+    Builder f("caller");
+    Algorithm caller = f.output("z", call(f)).build();
+    CHECK(caller.draws);
+    CHECK(effects_of(inline_calls(caller)) == std::vector{Effect::random});
+    caller.draws = false;
+    CHECK(code_of([&] { verify(caller); }).find("caller.inner: its callee masked draws random numbers") != std::string::npos);
+
+    Builder pure("pure");
+    const Dim K = pure.dim("K");
+    const Tile s = pure.state("s", {K}), x = pure.input("given", {K});
+    {
+        const auto none = pure.suspend({Effect::memory, Effect::random});
+        CHECK(code_of([&] { call(pure); }).find("error[effects.suspended]: pure.inner: it calls masked, which has the effect 'random'") ==
+              0);
+        const Builder::Scope scope = pure.scope("head");
+        CHECK(code_of([&] { drop(pure); }).find("error[effects.suspended]: pure.head: it draws random numbers") == 0);
+        CHECK(code_of([&] { pure.update("store", s, {pure.index(K)}, x); }).find("error[effects.suspended]: pure.store: it updates") == 0);
+        const auto again = pure.suspend({});
+    }
+    pure.update("store", s, {pure.index(K)}, x);
+    CHECK(effects_of(pure.output("y", x * 2.0).build()) == std::vector{Effect::memory});
 }
 
 }  // namespace tessera::test_random_numbers

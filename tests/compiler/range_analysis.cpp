@@ -102,7 +102,15 @@ TEST_CASE("attention is stable, with masks and without, in one pass over keys") 
             CHECK(!s.range.is_lost);
         }
         CHECK(found.at("o").range.values.magnitude() <= 100 * 101);
+        CHECK(std::isfinite(analysed(a, complete(a, extents), -1, 1).at("o").range.error));
     }
+}
+
+// The variance of equal elements is 0: what is added to it has to be more than it may be off.
+TEST_CASE("a norm by Welford's fold has a bound on its errors") {
+    const auto found = analysed(library::layernorm({}), {{"M", 4}, {"N", 256}}, -1, 1);
+    CHECK(std::isfinite(found.at("y").range.error));
+    CHECK(found.at("y").range.error < 10);
 }
 
 TEST_CASE("an exponential of what has no maximum taken off may overflow, and the stage is named") {
