@@ -178,7 +178,7 @@ class Cases:
         for algorithm in ("matmul_dynamic_qint4", "matmul_qint4"):
             for schedule in (None, *self.kernels.prepacked(algorithm, "f32")):
                 ours[schedule or algorithm] = self.kernels.call(row, algorithm, [x, (pairs, "u4", [N, K]), scale, y], {"N": N, "K": K},
-                                                                options=(("group", group),), schedule=schedule, packed="codes")
+                                                                options=(("group", group),), schedule=schedule, packed=("codes", "scale"))
         packed, pytorch = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes, 1), {}
         for dtype in (torch.float32, torch.bfloat16):
             rows, scales = x.to(dtype), torch.stack([scale.t(), torch.zeros(K // group, N)], -1).to(dtype).contiguous()

@@ -111,6 +111,9 @@ class Library:
         self.library, self.name = ctypes.CDLL(path), name
         self.run = Function(self.library, name)
 
+    def packs(self, operand):
+        return hasattr(self.library, f"{self.name}_pack_{operand}")
+
     def packed(self, operand, tensor):
         """The operand, packed ahead of time, as the kernel takes it; the descriptor keeps the memory that it is in."""
         pack, size = Function(self.library, f"{self.name}_pack_{operand}"), ctypes.c_uint64()

@@ -44,8 +44,8 @@ class Kernels:
                 return found
         return []
 
-    def call(self, row, algorithm, tensors, fixed, parameters=(), options=(), schedule=None, packed=None):
-        """`packed`, the name of the second tensor, is packed ahead of time where the schedule has it so."""
+    def call(self, row, algorithm, tensors, fixed, parameters=(), options=(), schedule=None, packed=()):
+        """`packed`, the names of tensors from the second on, are packed ahead of time where the schedule has them so."""
         arguments = [algorithm, "--numerics", "bf16" if row.dtype == "bf16" else "f32"]
         if fixed:
             arguments += ["--shape", *(f"{n}={e}" for n, e in fixed.items())]
@@ -55,15 +55,16 @@ class Kernels:
             arguments += ["--schedule", schedule]
         library = self.library(arguments)
         descs = [desc(t) for t in tensors]
-        if schedule and packed is not None:
-            descs[1] = library.packed(packed, descs[1])
+        for i, name in enumerate(packed, 1):
+            if schedule and library.packs(name):
+                descs[i] = library.packed(name, descs[i])
         return library.run.bound(descs, parameters, row.threads, self.pools.of(row.threads))
 
     def weighted(self, row, algorithm, tensors, fixed, options=(), names=("prepacked",)):
         """Each way of a kernel whose second tensor is weights."""
         ways = {"default": self.call(row, algorithm, tensors, fixed, options=options)}
         for schedule in self.prepacked(algorithm, row.dtype, names) if row.prepared else ():
-            ways[schedule] = self.call(row, algorithm, tensors, fixed, options=options, schedule=schedule, packed="w")
+            ways[schedule] = self.call(row, algorithm, tensors, fixed, options=options, schedule=schedule, packed=("w",))
         return ways
 
 

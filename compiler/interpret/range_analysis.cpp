@@ -75,9 +75,9 @@ KnownRange Analysis::sum(const Stage &s, DType type, KnownRange term, double siz
 }
 
 // Parts m, the largest score, l, the sum of exp(score - m), and acc, that sum with values as weights. Each step multiplies by exponentials
-// of what is not positive, one of which is exp(0), and rounds four times at most: together a factor within 1 +- 8 n u. A difference d that is
-// rounded moves exp(d) by |d| exp(d) u, which is less than u, also along a chain of them, whose differences add up. Scores that are off by
-// e each move it by a factor within exp(4 e).
+// of what is not positive, one of which is exp(0), and rounds four times at most: together a factor within 1 +- 8 n u. A difference d that
+// is rounded moves exp(d) by |d| exp(d) u, which is less than u, also along a chain of them, whose differences add up. Scores that are off
+// by e each move it by a factor within exp(4 e).
 std::vector<KnownRange> Analysis::of_softmax(const KnownRange &scores, const KnownRange &values, DType type, const Points &points,
                                              const Expr &e) {
     const double slack = 8 * points.count * unit_roundoff(type), size = is_empty(values.values) ? 0 : values.values.magnitude();
