@@ -118,13 +118,13 @@ public:
     // The finished, verified algorithm.
     Algorithm build() const;
 
-    // Stages made inside the returned object's life are named prefix + "." + name.
     // As long as it lives, what has one of these effects is refused: an update, a draw, a call of an algorithm that has it. With all of
     // them the stages of a scope are functions of their operands alone. UserError effects.suspended.
     class Suspended;
     [[nodiscard]] Suspended suspend(const std::vector<Effect> &effects);
     void draws();  // says that the algorithm draws random numbers, as tile functions do that draw some
 
+    // Stages made inside the returned object's life are named prefix + "." + name.
     class Scope;
     Scope scope(const std::string &prefix);
     const Numerics &numerics() const { return algorithm_.numerics; }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/functions/conversions.h"
 #include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
@@ -199,11 +198,7 @@ Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over) {
                 throw UserError("shape.dot", "dot: both operands must have the summed dim '" + d + "'; " + t.describe() + " has " +
                                                  join(t.dims()) + ".");
     DType type = is_float(a.dtype()) ? f->numerics().accumulate : a.dtype();
-    Tile left = cast(type, a), right = cast(type, b);
-    if (f->numerics().tf32 && type == DType::f32 && is_float(a.dtype()))
-        for (Tile *t : {&left, &right})
-            if (traits_of((t == &left ? a : b).dtype()).mantissa > 10) *t = like(*t, round_tf32(t->value()));
-    return f->fold(dot_monoid(type), {left, right}, dims)[0];
+    return f->fold(dot_monoid(type), {cast(type, a), cast(type, b)}, dims)[0];
 }
 
 static Tile fold_one(const Monoid &m, const Tile &x, const Dim &over) { return x.builder().fold(m, {x}, {over.name})[0]; }

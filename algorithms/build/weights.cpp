@@ -9,23 +9,26 @@ namespace {
 
 constexpr int64_t nvfp4_group = 16;
 
-// K of NVFP4 as groups of pairs of codes, two to a byte.
+// K of NVFP4 as groups of bytes of two codes.
 struct Groups {
-    Dim groups, in_group, half;
+    Dim groups, bytes, in_group, half;
     Groups(Builder &f, const Dim &K)
         : groups(f.dim(derived_dim(K.name + "_groups", extent(K.name) / Expr(nvfp4_group)))),
+          bytes(f.dim(derived_dim(K.name + "_bytes", extent(K.name) / Expr(2)))),
           in_group(f.dim(K.name + "_byte", nvfp4_group / 2)),
           half(f.dim(K.name + "_half", 2)) {}
 
-    Expr element() const { return variable(groups.name) * Expr(nvfp4_group) + variable(in_group.name) * Expr(2) + variable(half.name); }
+    Expr byte() const { return variable(groups.name) * Expr(nvfp4_group / 2) + variable(in_group.name); }
+    Expr element() const { return byte() * Expr(2) + variable(half.name); }
 };
 
 Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix) {
     Builder &f = x.builder();
     const DType real = f.numerics().accumulate;
     const Groups k(f, w.K);
-    const Tile codes = as_stored(w.tensors[0]).at({{w.K.name, k.element()}}, names_of({w.N, k.groups, k.in_group, k.half}));
-    const Tile numbers = cast(real, codes).named(prefix + "weights");  // (N, groups, byte, half)
+    const Tile byte = w.tensors[0].at({{k.bytes.name, k.byte()}}, names_of({w.N, k.groups, k.in_group}));
+    const Tile code = (byte >> cast(DType::i32, f.index(k.half)) * 4) && f.scalar(DType::i32, 15);
+    const Tile numbers = cast(real, bitcast(DType::f4e2m1fn, cast(DType::u8, code))).named(prefix + "weights");  // (N, groups, byte, half)
     std::vector<std::string> dims = x.dims();
     dims.pop_back();
     for (const Dim &d : {k.groups, k.in_group, k.half}) dims.push_back(d.name);
@@ -66,7 +69,7 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
     case WeightFormat::i8:
     case WeightFormat::f8e4m3fn:
         w.tensors = {f.input(name, with({K, N}), format == WeightFormat::i8 ? DType::i8 : DType::f8e4m3fn),
-                     f.input(name + "_scale", with({N}), DType::f32)};
+                     f.input(name + "_scales", with({N}), DType::f32)};
         break;
     case WeightFormat::nvfp4: {
         const int64_t known = K.kind == DimKind::fixed ? K.value : K.kind == DimKind::symbolic ? K.multiple_of : nvfp4_group;
@@ -75,7 +78,7 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
                                                 "' of a known multiple of 16, the codes of a group of NVFP4 that have one scale; got " +
                                                 std::to_string(known) + ". Declare the dim by rows_of_weights.");
         const Groups k(f, K);
-        w.tensors = {f.input(name, with({N, K}), DType::f4e2m1fn), f.input(name + "_scale", with({N, k.groups}), DType::f8e4m3fn),
+        w.tensors = {f.input(name, with({N, k.bytes}), DType::u8), f.input(name + "_scales", with({N, k.groups}), DType::f8e4m3fn),
                      f.input(name + "_tensor_scale", outer, DType::f32)};
         break;
     }

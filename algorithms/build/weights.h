@@ -8,8 +8,9 @@ namespace tessera {
 
 // The tensors, in the order in which they are declared, and in which a callee that declares the same takes them:
 //   storage         w[K, N]
-//   i8, f8e4m3fn    w[K, N] codes, w_scale[N] f32
-//   nvfp4           w[N, K] f4e2m1fn; w_scale[N, K / 16] f8e4m3fn; w_tensor_scale[] f32, no dims
+//   i8, f8e4m3fn    w[K, N] codes, w_scales[N] f32
+//   nvfp4           w[N, K / 2] u8, two codes of f4e2m1fn in a byte, the first in the low half, as `quantize` writes them, so that programs
+//                   whose calls repeat or stay calls can pass them on; w_scales[N, K / 16] f8e4m3fn; w_tensor_scale[] f32, no dims
 // each with `outer` dims in front.
 struct Weights {
     std::vector<Tile> tensors;

@@ -47,6 +47,7 @@ Expr Widener::make(const Expr &e) {
         return cast(e.type(), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: {
         if (e.type() == DType::i32) return bitcast(DType::i32, cast(DType::f32, args[0]));
+        if (is_coded_float(e->args[0].type())) return bitcast(e.type(), cast(e->args[0].type(), args[0]));
         return cast(widened(e.type()), bitcast(e.type(), args[0]));
     }
     case ExprKind::load: {

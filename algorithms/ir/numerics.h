@@ -33,7 +33,7 @@ struct Numerics {
     std::optional<DType> outputs = {}, states = {};
     WeightFormat weights = WeightFormat::storage;
     Denormals denormals = Denormals::gradual;
-    bool tf32 = false;  // products (dot) of f32 round their operands to TF32 (round_tf32), as tensor cores do
+    bool tf32 = false;  // folds `dot` of f32 round their operands to TF32 (round_tf32), as tensor cores do
 
     DType output_type() const { return outputs.value_or(storage); }
     DType state_type() const { return states.value_or(storage); }

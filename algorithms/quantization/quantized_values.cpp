@@ -120,7 +120,7 @@ std::vector<StoredTensor> stored_tensors(const QuantizedValues &q, const std::st
         for (int zero : zeros) stored.bytes.push_back(static_cast<char>(zero + q.format->offset));
         made.push_back(std::move(stored));
     }
-    if (q.scales.tensor_scale) made.push_back(stored_floats(name + "_tensor_scale", DType::f32, {1}, {*q.scales.tensor_scale}));
+    if (q.scales.tensor_scale) made.push_back(stored_floats(name + "_tensor_scale", DType::f32, {}, {*q.scales.tensor_scale}));
     return made;
 }
 

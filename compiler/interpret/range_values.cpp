@@ -340,8 +340,10 @@ KnownRange RangeValues::make(const Expr &e) {
     case ExprKind::cast: return conversion(e);
     case ExprKind::bitcast: {
         const KnownRange x = value(e->args[0]);
-        if (is_float(e.type())) return lose("bits become a float: " + brief(e, 80));
         const DTypeTraits &t = traits_of(e.type());
+        if (is_float(e.type()) && t.specials == Specials::none && is_coded(e.type()))  // all codes are numbers
+            return {{-highest_finite(t), highest_finite(t)}, x.error == 0 ? 0 : no_bound};
+        if (is_float(e.type())) return lose("bits become a float: " + brief(e, 80));
         return {{static_cast<double>(t.lowest), static_cast<double>(t.highest)}, x.error == 0 ? 0 : no_bound};
     }
     case ExprKind::left: return earlier_.at(static_cast<size_t>(e->number));

@@ -64,6 +64,10 @@ public:
     explicit InBytes(const Algorithm &a) : made_(a), halves_(tensors_of_callers(a)) {}
 
     Algorithm run() {
+        for (const Step &step : made_.steps) {
+            for (const Tensor &t : std::visit([](const auto &s) { return results_of(s); }, step)) taken_.insert(t.name);
+            if (const auto *stage = std::get_if<Stage>(&step)) taken_.insert(stage->name);
+        }
         for (Tensor &t : made_.tensors)
             if (halves_.count(t.name)) t = in_bytes(t);
         std::vector<Step> steps = std::move(made_.steps);
@@ -85,14 +89,21 @@ public:
     }
 
 private:
-    static std::string codes_of(const std::string &output) { return output + ".codes"; }
+    // A name that nothing else has.
+    std::string codes_of(const std::string &output) {
+        const auto [made, fresh] = codes_.emplace(output, output + ".codes");
+        while (fresh && (made_.find_tensor(made->second) || taken_.count(made->second))) made->second += "_";
+        return made->second;
+    }
     bool is_output(const std::string &name) const { return is_among(made_.outputs, name); }
 
     // The dim of the bytes along `dim`.
     std::string bytes_along(const std::string &dim) {
-        const Dim bytes = tessera::bytes_along(made_.dim(dim));
-        if (!made_.find_dim(bytes.name)) made_.dims.push_back(bytes);
-        return bytes.name;
+        if (const auto known = bytes_.find(dim); known != bytes_.end()) return known->second;
+        Dim bytes = tessera::bytes_along(made_.dim(dim));
+        while (made_.find_dim(bytes.name)) bytes.name += "_";
+        made_.dims.push_back(bytes);
+        return bytes_[dim] = bytes.name;
     }
 
     Tensor in_bytes(const Tensor &t) {
@@ -187,6 +198,8 @@ private:
 
     Algorithm made_;
     const std::map<std::string, Tensor> halves_;
+    std::set<std::string> taken_;                       // names of stages and results
+    std::map<std::string, std::string> codes_, bytes_;  // the names that were made
 };
 
 }  // namespace

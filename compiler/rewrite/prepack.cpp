@@ -245,6 +245,7 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
         elements.equals.clear();
         a.dims.back() = elements;
         a.dims.push_back(bytes_along(elements));
+        a.dims.back().name = operand.dims.back();
     }
     add_dims(a.dims, axis_dims(input.packing, a.dims));
     std::vector<Expr> index;

@@ -11,6 +11,7 @@
 #include "compiler/interpret/operation_error.h"
 #include "compiler/interpret/running_error.h"
 #include "compiler/lower/specialize.h"
+#include "compiler/tile/arguments.h"
 
 namespace tessera {
 
@@ -70,20 +71,29 @@ std::string ErrorSamples::add(const PreparedKernel &p, const Extents &symbolic, 
         if (!a.written) continue;
         const std::string &name = a.tensor.name;
         Samples &samples = samples_[name];
-        const std::vector<double> &bounds = got.errors.bounds.at(name);
-        const std::vector<double> values = got.values.at(name).values(), truth = exact.at(name).values();
+        std::vector<double> bounds = got.errors.bounds.at(name);
+        DType type = a.tensor.dtype;
+        std::vector<double> values = got.values.at(name).values(), truth = exact.at(name).values();
+        if (a.half_bytes) {  // as callers see it: two numbers in a byte, the bits of which no bound follows
+            const Tensor declared = declared_tensor(a);
+            type = declared.dtype;
+            values = from_bytes(got.values.at(name), type, shape_of(declared, extents)).values();
+            truth = from_bytes(exact.at(name), type, shape_of(declared, extents)).values();
+            bounds.assign(values.size(), unknown_error);
+            if (samples.unknown.empty()) samples.unknown = "two rounded numbers are the bits of a byte";
+        }
         for (size_t i = 0; i < values.size(); i++) {
             if (!std::isfinite(truth[i])) continue;
             const double error = std::fabs(values[i] - truth[i]);
             if (!std::isfinite(values[i]) && bounds[i] < unknown_error)
                 wrong = fmt::format("{} element {} is {}, and its error bound is {:.3g}", name, i, values[i], bounds[i]);
             if (!std::isfinite(error)) continue;
-            const double unit = is_float(a.tensor.dtype) ? 2 * half_unit(a.tensor.dtype, truth[i]) : 1;
-            const double allowed = bounds[i] + (reference ? own.errors.bounds.at(name)[i] : 0);
+            const double unit = is_float(type) ? 2 * half_unit(type, truth[i]) : 1;
+            const double allowed = bounds[i] + (reference && !a.half_bytes ? own.errors.bounds.at(name)[i] : 0);
             samples.bounds.push_back(bounds[i]), samples.allowed.push_back(allowed);
             samples.errors.push_back(error), samples.units.push_back(error / unit);
             samples.relative.push_back(error == 0 ? 0 : error / std::max(std::fabs(truth[i]), unit));
-            if (!(bounds[i] < unknown_error)) samples.unknown = got.errors.unknown;
+            if (!(bounds[i] < unknown_error) && samples.unknown.empty()) samples.unknown = got.errors.unknown;
             if (wrong.empty() && reference && !(error <= allowed))
                 wrong = fmt::format("{} element {}: the error {:.9g} is above its bound {:.9g}", name, i, error, bounds[i]);
         }

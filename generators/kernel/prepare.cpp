@@ -108,7 +108,13 @@ static void watch_callees(PreparedKernel &p, const std::vector<std::filesystem::
 
 static PreparedKernel unscheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
-    p.declared = in_bytes(load_algorithm(registry, options, &p.options));
+    const Algorithm declared = load_algorithm(registry, options, &p.options);
+    p.declared = in_bytes(declared);
+    for (const Call &call : declared.calls())
+        if (p.declared.calls().size() != declared.calls().size() && !options.quiet &&
+            std::none_of(p.declared.calls().begin(), p.declared.calls().end(), [&](const Call &c) { return c.scope == call.scope; }))
+            std::cerr << "note: " << declared.name << ": call '" << call.scope << "' has tensors of four bits an element and is inlined; "
+                      << "a schedule names its stages, '" << call.scope << ".…', and not the call\n";
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
     p.target = target;

@@ -65,6 +65,7 @@ std::map<std::string, RealInterval> parse_ranges(const Algorithm &algorithm, con
         const std::string name = word.substr(0, equals);
         if (equals == std::string::npos) others = range;
         else if (std::count(names.begin(), names.end(), name)) ranges[name] = *range;
+        else if (algorithm.half_bytes.count(name)) continue;  // every number of four bits is taken to be there
         else
             throw UserError("command.range", "--range " + word + ": " + algorithm.name + " has no input or parameter '" + name +
                                                  "' of floats; it has " + join(names) + "." + did_you_mean(name, names));

@@ -137,6 +137,29 @@ TEST_CASE("half bytes: calls take tensors of them, a call that repeats does not,
     CHECK(differ_in_bits(run_interpreter(lower(a, {}, target_named("avx2")), shape, inputs, {}), run_reference(a, shape, inputs, {})) ==
           "");
 
+    Builder h("step");
+    const Dim P = h.dim("P", 4);
+    const Tile before = h.input("before", {P}), codes = h.input("codes", {P}, DType::i4);
+    const Algorithm step = h.output("after", before + cast(DType::f32, codes)).build();
+    Builder layers("layers");
+    const Dim L = layers.dim("L"), Q = layers.dim("Q", 4);
+    const Tile x = layers.input("x", {Q}), all = layers.input("all", {L, Q}, DType::i4);
+    const Tile one = layers.tile(load("all", DType::i4, {variable("L"), variable("Q")}), {L, Q});
+    const Algorithm repeated =
+        layers.output("y", layers.repeat("layer", step, {.dim = "L", .carried = {{"before", "after"}}}, {x, one})[0]).build();
+    check_words([&] { in_bytes(repeated); }, {"error[half-bytes.call]", "'layer'", "step", "repeats", "Pass their codes as u8"});
+
+    // Names that somebody has are not taken.
+    Builder c("taken");
+    const Dim M = c.dim("M"), B = c.dim(symbolic_dim("M.bytes"));
+    const Tile mine = (c.input("i", {M}) * 2.0).named("y.codes");
+    c.output("z", c.input("b", {B}));
+    const Algorithm taken = c.output("y", cast(DType::i4, mine), DType::i4).build();
+    const Extents sizes = {{"M", 5}, {"M.bytes", 2}};
+    const Arrays given = make_inputs(taken, sizes, 1);
+    CHECK(differ_in_bits(run_interpreter(lower(taken, {}, target_named("avx2")), sizes, given, {}),
+                         run_reference(taken, sizes, given, {})) == "");
+
     check_words(
         [] {
             Builder b("kept");

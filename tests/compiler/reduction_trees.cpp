@@ -252,7 +252,7 @@ static void compare(const Schedule &a, const Schedule &b, Pairs &pairs) {
 TEST_CASE("schedules of random programs with one bits hash give equal bits") {
     std::mt19937 random(number("TESSERA_RANDOM_SEED", 20));
     Pairs pairs;
-    for (unsigned i = 0, n = number("TESSERA_RANDOM_PROGRAMS", 150); i < n; i++) {
+    for (unsigned i = 0, n = number("TESSERA_RANDOM_PROGRAMS", 250); i < n; i++) {
         RandomCase c;
         try {
             c = random_case("p" + std::to_string(i), random, avx2());

@@ -33,12 +33,16 @@ struct Bounded {
 static Bounded bounded(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters) {
     Bounded b{run_interpreter(program, symbolic, inputs, parameters), {}};
     std::map<std::string, TensorView> views;
+    Arrays taken = b.values;  // as the program has them
     for (const Argument &a : program.arguments)
-        if (a.read) b.values[a.tensor.name] = inputs.at(a.tensor.name);
-    for (auto &[name, array] : b.values) views[name] = array.view(name);
+        if (a.read) taken[a.tensor.name] = inputs.at(a.tensor.name);
+    for (auto &[name, array] : taken) {
+        if (is_in_half_bytes(array.dtype)) array = in_bytes(array);
+        views[name] = array.view(name);
+    }
     b.errors = running_errors(program, views, symbolic, parameters);
-    for (const Argument &a : program.arguments)
-        if (!a.written) b.values.erase(a.tensor.name);
+    for (const auto &[name, array] : b.values)  // no bound follows two numbers into a byte
+        if (is_in_half_bytes(array.dtype)) b.errors.bounds[name].assign(static_cast<size_t>(array.size()), unknown_error);
     return b;
 }
 

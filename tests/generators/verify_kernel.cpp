@@ -107,6 +107,31 @@ TEST_CASE("a manifest has the certificate that was asked for, and the same bytes
     }
 }
 
+TEST_CASE("kernels with elements of four bits are compared, and certified element by element") {
+    Registry registry;
+    registry.add("codes_of", "y = the codes of x", [](const Numerics &n) {
+        Builder f("codes_of", n);
+        const Dim M = f.dim("M"), N = f.dim("N");
+        return f.output("y", cast(DType::f4e2m1fn, f.input("x", {M, N}), Rounding::nearest_even, true), DType::f4e2m1fn).build();
+    });
+    registry.add("decoded", "y = w x", [](const Numerics &n) {
+        Builder f("decoded", n);
+        const Dim N = f.dim("N"), K = f.dim("K");
+        return f.output("y", dot(f.input("w", {N, K}, DType::f4e2m1fn), f.input("x", {K}), {K})).build();
+    });
+    const Outcome out = generator(
+        {"verify", "codes_of", "--target", "avx2", "--schedule", "none", "--certificate", "--json", "--extents", "M=3", "N=7"}, registry);
+    INFO(out.out << out.err);
+    REQUIRE(out.code == 0);
+    CHECK(nlohmann::json::parse(out.out)["certificate"]["outputs"][0]["elements"] == 21);
+    const Outcome stable = generator({"verify", "decoded", "--target", "avx2", "--schedule", "none", "--stable", "--range", "w=-6,6",
+                                      "x=-1,1", "--extents", "N=4", "K=9"},
+                                     registry);
+    INFO(stable.out << stable.err);
+    CHECK(stable.code == 0);
+    CHECK_THAT(stable.out, Catch::Contains("proved"));
+}
+
 TEST_CASE("a certificate of packed operands, of states, and in f64") {
     for (const std::vector<std::string> &kernel : std::vector<std::vector<std::string>>{
              {"matmul", "--schedule", "matmul/prepacked_avx2", "--shape", "N=70", "K=33", "--extents", "M=5"},
