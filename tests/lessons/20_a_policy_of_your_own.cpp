@@ -57,7 +57,7 @@ int main() {
 // inference: storage bf16, weights f8e4m3fn, compute f32, accumulate f32, nearest_even, denormals any
 //   x bf16 w f8e4m3fn w_scales f32
 // nvfp4: storage bf16, weights nvfp4, compute f32, accumulate f32, nearest_even, denormals any
-//   x bf16 w f4e2m1fn w_scales f8e4m3fn w_tensor_scale f32
+//   x bf16 w u8 w_scales f8e4m3fn w_tensor_scale f32
 //
 // mine: 1.0078125 7.3468397e-40 -3.03125 beside 1.0078125 0 -3.015625
 //
