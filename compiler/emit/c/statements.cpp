@@ -352,7 +352,7 @@ private:
         std::string text = writer_.pointer(buffer);
         for (size_t axis = 0; axis < index.size(); axis++)
             if (const Expr position = at(index[axis], known); !position.is_constant(0))
-                text += fmt::format(" + ({}) * {}", writer_.scalar(position), writer_.distance(buffer, axis));
+                text += fmt::format(" + ({}) * ({})", writer_.scalar(position), writer_.distance(buffer, axis));
         return text;
     }
 

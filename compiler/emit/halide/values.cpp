@@ -133,7 +133,7 @@ bool Values::varies(const HExpr &e) const { return lanes && expr_uses_var(e, lan
 // A 16-bit value as a vector of the lanes even where it is the same in all. LLVM's cast of a single f16 inserts it into a register that
 // something else was computed in, and waits for that.
 HExpr Values::in_lanes(const HExpr &v) const {
-    if (!lanes || varies(v)) return v;
+    if (!lanes || lane.empty() || varies(v)) return v;  // a run of elements has no variable for its lanes
     const HExpr number = Cast::make(v.type(), Variable::make(H::Int(32), lane));
     return v | external(v.type(), "llvm.umin.i16", {number, make_zero(v.type())});  // 0, as LLVM knows and Halide does not
 }
