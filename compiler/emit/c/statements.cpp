@@ -454,7 +454,7 @@ private:
             const std::string whole = view.is_whole() ? writer_.distance(view.buffer, axis)
                                       : view.axes[axis].step.is_constant(0)
                                           ? "0"
-                                          : fmt::format("({}) * {}", writer_.scalar(at(view.axes[axis].step, known)),
+                                          : fmt::format("({}) * ({})", writer_.scalar(at(view.axes[axis].step, known)),
                                                         writer_.distance(view.buffer, view.axes[axis].of));
             write(tess_frame_stride(spec.data(), number, static_cast<int64_t>(axis)), whole);
         }
