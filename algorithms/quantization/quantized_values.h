@@ -47,11 +47,11 @@ struct StoredTensor {
 // Numbers as a float type keeps them, each rounded to the nearest.
 StoredTensor stored_floats(const std::string &name, DType type, const std::vector<int64_t> &extents, const std::vector<float> &values);
 
-// Codes by the name itself, and "<name>_scales", "<name>_zeros" (in the codes' type) and "<name>_tensor_scale" (f32, no dims) where there are
-// such, with the axes that block_counts says. Codes of 4 bits have half the last extent, in u8, the first of two in the low half: the
-// bytes of a kernel's tensor of u4, i4 or f4e2m1fn, whose last extent is twice as long.
-// `transposed` swaps the two axes of a matrix, in codes, and in scales that have both. UserErrors quantization.packing for codes of 4 bits
-// with an odd last extent, quantization.transpose for what is no matrix.
+// Codes by the name itself, and "<name>_scales", "<name>_zeros" (in the codes' type) and "<name>_tensor_scale" (f32, no dims) where there
+// are such, with the axes that block_counts says. Codes of 4 bits have half the last extent, in u8, the first of two in the low half: the
+// bytes of a kernel's tensor of u4, i4 or f4e2m1fn, whose last extent is twice as long. `transposed` swaps the two axes of a matrix, in
+// codes, and in scales that have both. UserErrors quantization.packing for codes of 4 bits with an odd last extent, quantization.transpose
+// for what is no matrix.
 std::vector<StoredTensor> stored_tensors(const QuantizedValues &q, const std::string &name, bool transposed = false);
 
 }  // namespace tessera
