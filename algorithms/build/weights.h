@@ -28,7 +28,7 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
 // its column or group. Where there are codes, stages are "<prefix>weights", "<prefix>inner", and of groups "<prefix>scales".
 Tile multiply(const Tile &x, const Weights &w, const std::string &prefix = "");
 
-// The elements of an input in the type of its tensor, where the input itself is in the compute type, of flushed numbers if the policy says so.
+// An input's elements in the type of its tensor, where the input itself is in the compute type, and flushed if the policy says so.
 Tile as_stored(const Tile &input);
 
 }  // namespace tessera

@@ -115,15 +115,15 @@ static Lowered lower_once(const Algorithm &algorithm, const KnobsByStage &knobs,
 
 TileProgram lower(const Algorithm &declared, const KnobsByStage &knobs, const Target &target, const LoweringObserver &observer,
                   FunctionForm form) {
-    const Algorithm algorithm = in_bytes(declared);
+    if (has_half_bytes(declared)) return lower(in_bytes(declared), knobs, target, observer, form);
     HeldSteps steps(observer);
-    Lowered lowered = lower_once(algorithm, knobs, target, true, steps.observer(), form);
+    Lowered lowered = lower_once(declared, knobs, target, true, steps.observer(), form);
     if (!lowered.has_border_version || is_proved(lowered.program)) {
         steps.show();
         return std::move(lowered.program);
     }
     // Where the verifier cannot follow what was known inside an image, every load keeps its guard.
-    return lower_once(algorithm, knobs, target, false, observer, form).program;
+    return lower_once(declared, knobs, target, false, observer, form).program;
 }
 
 TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, const Target &target) {
@@ -134,10 +134,10 @@ TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, 
 }
 
 std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target) {
+    if (has_half_bytes(algorithm)) return lower_packings(in_bytes(algorithm), stages, target);
     std::vector<TileProgram> programs;
-    const Algorithm bytes = in_bytes(algorithm);
-    const Rewritten r = rewrite_all(bytes, stages, target, *mapping_for(target), {});
-    for (const PackedInput &input : r.packed) programs.push_back(lower_packing(bytes, input, target));
+    const Rewritten r = rewrite_all(algorithm, stages, target, *mapping_for(target), {});
+    for (const PackedInput &input : r.packed) programs.push_back(lower_packing(algorithm, input, target));
     return programs;
 }
 

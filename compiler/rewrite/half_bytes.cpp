@@ -204,9 +204,12 @@ private:
 
 }  // namespace
 
+bool has_half_bytes(const Algorithm &a) {
+    return !tensors_of_callers(a).empty() || std::any_of(a.calls().begin(), a.calls().end(), passes_halves);
+}
+
 Algorithm in_bytes(const Algorithm &algorithm) {
-    const Algorithm whole = with_halves_inlined(algorithm);
-    return tensors_of_callers(whole).empty() ? whole : InBytes(whole).run();
+    return has_half_bytes(algorithm) ? InBytes(with_halves_inlined(algorithm)).run() : algorithm;
 }
 
 }  // namespace tessera

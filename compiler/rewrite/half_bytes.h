@@ -11,6 +11,8 @@
 
 namespace tessera {
 
+// Whether it has any that callers see, or a constant: what in_bytes has something to do for.
+bool has_half_bytes(const Algorithm &algorithm);
 // The algorithm over bytes, `half_bytes` of which says what callers see. Calls with such tensors are inlined. The algorithm itself where
 // it has none. UserError half-bytes.call where such a call repeats.
 Algorithm in_bytes(const Algorithm &algorithm);

@@ -200,8 +200,8 @@ const char *name_of(LoopKind kind);
 const char *name_of(Space space);
 // "w[K, N] packed as N/48, K, N%48"
 std::string to_string(const Packing &packing);
-// The text form, one node a line, two spaces a level; $0, $1, … name what a line repeats and stand below it.
-// ", of i4[N, K]" where callers see half bytes, or "".
+// ", of i4[N, K]" where callers see half bytes, or ""; and the text form of programs, one node a line, two spaces a level, where
+// $0, $1, … name what a line repeats and stand below it.
 std::string half_bytes_text(const Argument &argument);
 std::string to_text(const TileProgram &program);
 std::string to_text(const TileBody &body);
