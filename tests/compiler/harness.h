@@ -101,6 +101,9 @@ private:
 
 // Whether kernels for OpenCL can be linked here.
 bool has_opencl();
+
+// The status of a call of which a tensor is more than the device allows (opencl_call.h).
+constexpr int no_room_on_device = -1002;
 // Those of x86-64, avx2 and avx512 that this machine has.
 std::vector<Target> targets();
 // Whether kernels for the target can be linked and emulated here; if not, says on stdout that the test is skipped and why.

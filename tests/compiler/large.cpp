@@ -226,7 +226,7 @@ TEST_CASE("what is appended to a pool of 16 GiB is where it was asked for, and n
     });
 }
 
-// 2 GiB and a bit, of which PoCL makes a copy.
+// 2 GiB and a bit, of which PoCL makes a copy. It allows no tensor above a part of the machine's memory.
 TEST_CASE("positions on a device have 64 bits where a tensor is large", "[.][gpu]") {
     if (!has_opencl()) {
         WARN("built without OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): not run");
@@ -250,9 +250,14 @@ TEST_CASE("positions on a device have 64 bits where a tensor is large", "[.][gpu
                                        tess_dense(table.data(), TESS_I32, 2, table_extents.data()),
                                        tess_dense(got.data(), TESS_U8, 4, y_extents.data())};
     tensors[0].strides = strides.data();
-    CHECK(code.call(program, tensors, {}, Layout{}) == TESS_OK);
-    for (int i = 0; i < 64; i++) CHECK((got[static_cast<size_t>(i)] == 200 - i && got[static_cast<size_t>(64 + i)] == i));
+    const int status = code.call(program, tensors, {}, Layout{});
     munmap(memory, far + 64);
+    if (status == no_room_on_device) {
+        WARN("the device has no room for a tensor of 2 GiB: not run");
+        return;
+    }
+    REQUIRE(status == TESS_OK);
+    for (int i = 0; i < 64; i++) CHECK((got[static_cast<size_t>(i)] == 200 - i && got[static_cast<size_t>(64 + i)] == i));
 }
 
 TEST_CASE("only what is declared large has positions of 64 bits") {

@@ -40,8 +40,8 @@ static int put_on_device(OnDevice *d, const TessTensor *t) {
 
 static void told(void *state, int32_t status) { *(volatile int32_t *)state = status; }
 
-/* The status of the call, or where `bytes` is not null of the workspace query. -1000 where the device fails, -1001 where the completion
- * is not called. */
+/* The status of the call, or where `bytes` is not null of the workspace query. -1000 where there is no device, -1001 where the completion
+ * is not called, -1002 where the device has no room for a tensor. */
 static int call_on_device(const TessKernel *kernel, const TessTensor *const *tensors, int n, const void *parameters,
                           const TessContext *given, uint64_t *bytes) {
     static TessContext opened;
@@ -59,7 +59,7 @@ static int call_on_device(const TessKernel *kernel, const TessTensor *const *ten
     context.done = told;
     context.done_state = (void *)&told_status;
     for (i = 0; i < n; ++i) {
-        if (put_on_device(&there[i], tensors[i]) != 0) status = -1000;
+        if (put_on_device(&there[i], tensors[i]) != 0) status = -1002;
         pointers[i] = &there[i].tensor;
     }
     if (context.workspace != NULL) context.workspace = device_memory(context.workspace, context.workspace_bytes);
