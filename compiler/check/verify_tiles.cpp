@@ -376,7 +376,8 @@ private:
     void visit(const Guard &n) {
         check(n.condition);
         std::set<std::string> before = stored;
-        within({nullptr, "", {}, {}, {}, n.condition}, [&] { visit(n.then); });
+        // Facts of a branch that never runs contradict each other, and of them nothing is proved: a tile beyond the last point has one.
+        if (!prove(!n.condition, facts)) within({nullptr, "", {}, {}, {}, n.condition}, [&] { visit(n.then); });
         std::set<std::string> after = stored;
         stored = before;
         within({nullptr, "", {}, {}, {}, !n.condition}, [&] { visit(n.otherwise); });

@@ -68,6 +68,16 @@ static std::vector<VariantCase> variant_cases() {
     rows.micro = {{"S", 4}, {"T", 4}}, rows.vector = {{"T", 4}};
     std::vector<Extents> squares;
     for (int64_t s : {0, 1, 3, 4, 8, 11}) squares.push_back({{"S", s}, {"T", s}, {"D", 5}});
+    // A tile of the update may lie beyond the last point: its host's vectors cover more points.
+    Builder g("grown");
+    const Dim M = g.dim("M"), N = g.dim("N");
+    const Tile x = g.input("x", {M, N}), s = g.state("s", {M, N});
+    g.update("grow", s, {g.index(M), g.index(N)}, x + s);
+    const Algorithm grown = g.output("y", x * 2.0).build();
+    Knobs grow, host;
+    grow.micro = {{"N", 3}}, grow.place = Place{Place::Kind::beside, "y", "N"}, host.vector = {{"N", 4}};
+    std::vector<Extents> rows_of;
+    for (int64_t n : {0, 1, 2, 3, 4, 5, 6, 9}) rows_of.push_back({{"M", n / 2}, {"N", n}});
     return {{"windows", library::depthwise_conv2d_nhwc({}, same), convolution(), three, images},
             {"strided_windows", library::depthwise_conv2d_nhwc({}, strided), convolution(), three, images},
             {"product",
@@ -75,7 +85,8 @@ static std::vector<VariantCase> variant_cases() {
              {{"y", product}},
              {{is("M", "==", 0)}, {is("M", "<=", 4), is("N", "==", 0, 8)}, {is("N", ">=", 9), is("M", ">", 1), is("N", "!=", 15)}},
              products},
-            {"scores", scores, {{"y", rows}}, {{is("T", "==", 4)}, {is("S", "<=", 3), is("T", ">=", 5)}, {is("S", "==", 0, 4)}}, squares}};
+            {"scores", scores, {{"y", rows}}, {{is("T", "==", 4)}, {is("S", "<=", 3), is("T", ">=", 5)}, {is("S", "==", 0, 4)}}, squares},
+            {"grown", grown, {{"grow", grow}, {"y", host}}, {{is("N", "==", 3)}, {is("N", "<=", 2)}, {is("N", "<", 6)}}, rows_of}};
 }
 
 static Kernel kernel_of(const VariantCase &c, const Target &target) {
