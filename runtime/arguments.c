@@ -192,7 +192,7 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
     tensor->begin = tensor->first;
     tensor->bytes = 0;
     if (elements == 0) return TESS_OK;
-    if ((record[TESS_SPEC_TENSOR_DTYPE] & 0xff00) == 0x0400) {
+    if (tess_is_half_byte((int32_t)record[TESS_SPEC_TENSOR_DTYPE])) {
         const int32_t status = in_bytes(b, t, bytes, steps);
         if (status != TESS_OK) return status;
         extents = bytes;

@@ -84,7 +84,9 @@ enum {
 };
 
 /** Bytes of what strides in a frame count: an element, or two where they are of 4 bits. */
-static inline int64_t tess_unit_bytes(int64_t dtype) { return (dtype & 0xff00) == 0x0400 ? 1 : (int64_t)tess_dtype_size((int32_t)dtype); }
+static inline int64_t tess_unit_bytes(int64_t dtype) {
+    return tess_is_half_byte((int32_t)dtype) ? 1 : (int64_t)tess_dtype_size((int32_t)dtype);
+}
 
 /** The record of a dim. */
 static inline const int64_t *tess_spec_dim(const int64_t *spec, int64_t dim) { return spec + TESS_SPEC_HEADER + dim * TESS_SPEC_DIM_WORDS; }

@@ -110,9 +110,12 @@ static inline size_t tess_dtype_size(int32_t dtype) {
     }
 }
 
+/** Whether two elements share a byte: the types of 4 bits. */
+static inline int tess_is_half_byte(int32_t dtype) { return dtype == TESS_F4E2M1FN || dtype == TESS_I4 || dtype == TESS_U4; }
+
 /** Bytes of a row-major tensor without gaps; 0 for a value that is no TessDType. Extents are at least 0. */
 static inline size_t tess_bytes(int32_t dtype, int32_t rank, const int64_t *extents) {
-    const int half = dtype == TESS_F4E2M1FN || dtype == TESS_I4 || dtype == TESS_U4;
+    const int half = tess_is_half_byte(dtype);
     uint64_t bytes = half ? 1 : tess_dtype_size(dtype);
     int32_t axis;
     for (axis = 0; axis < rank; ++axis) {

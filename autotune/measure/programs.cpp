@@ -17,6 +17,7 @@
 #include "compiler/abi/c_names.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/emit/emit_gpu.h"
+#include "compiler/tile/arguments.h"
 #include "support/files/output_folder.h"
 #include "support/processes/owned_folder.h"
 #include "support/text/error.h"
@@ -100,13 +101,10 @@ struct Programs::State {
     fs::path base_path() const { return folder.path() / "base"; }
     fs::path base_code() const { return folder.path() / "base.code"; }
 
-    // The caller's tensor, whether the program takes it as it is or packed.
-    static const Tensor &operand_of(const Argument &a) { return a.packed ? a.packed->operand : a.tensor; }
-
     static std::vector<std::string> packs_of(const TileProgram &program) {
         std::vector<std::string> all;
         for (const Argument &a : program.arguments)
-            if (a.packed) all.push_back(c_packing_suffix(operand_of(a).name));
+            if (a.packed) all.push_back(c_packing_suffix(declared_tensor(a).name));
         return all;
     }
 
@@ -114,7 +112,7 @@ struct Programs::State {
     std::vector<Kernel> kernels_of(const std::string &name, const TileProgram &program) const {
         std::vector<Kernel> all = {{name, {{{}, program}}}};
         for (const auto &[i, packing] : packings_of(task.algorithm, program, task.target))
-            all.push_back({name + c_packing_suffix(operand_of(program.arguments[i]).name), {{{}, packing}}});
+            all.push_back({name + c_packing_suffix(declared_tensor(program.arguments[i]).name), {{{}, packing}}});
         return all;
     }
 
@@ -124,7 +122,7 @@ struct Programs::State {
         for (size_t i = 0; i < base.arguments.size(); i++)
             for (int which = 0; which < 2 && !base.arguments[i].written; which++) {
                 const std::string name =
-                    (which ? "tessera_base" : "tessera_candidate") + c_packing_suffix(operand_of(base.arguments[i]).name);
+                    (which ? "tessera_base" : "tessera_candidate") + c_packing_suffix(declared_tensor(base.arguments[i]).name);
                 declared += fmt::format(
                     "extern int32_t {0}(const void *, const void *, const void *) __attribute__((weak));\n"
                     "extern int32_t {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",

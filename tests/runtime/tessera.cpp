@@ -98,6 +98,7 @@ TEST_CASE("tess_bytes: a row of half bytes ends with a byte") {
     CHECK(tess_bytes(TESS_U4, 0, nullptr) == 1);
     CHECK(tess_bytes(TESS_F6E2M3FN, 2, extents) == 15);
     CHECK(tess_bytes(0, 2, extents) == 0);
+    CHECK(tess_bytes(0x0402, 2, extents) == 0);  // of 4 bits, and no type
     const int64_t none[] = {3, 0};
     CHECK(tess_bytes(TESS_I4, 2, none) == 0);
 }
