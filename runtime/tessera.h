@@ -136,7 +136,7 @@ static inline size_t tess_bytes(int32_t dtype, int32_t rank, const int64_t *exte
  *  - any extent >= 0; a tensor without elements may have null data;
  *  - extents null for rank 0 only; strides null for a row-major tensor without gaps, but for the half bytes at the ends of rows;
  *  - the first element aligned to its size; at most 2^31-2^16-1 elements, and as many from the
- *    lowest to the highest address;
+ *    lowest to the highest address, where two of 4 bits count as one;
  *  - a stride is ignored where its extent is 0 or 1; the last stride must not be negative, and
  *    most kernels want 1;
  *  - of elements of 4 bits the last stride is 1 and the others are even;

@@ -258,20 +258,32 @@ static int compare_scalars(const Scalar &a, const Scalar &b) {
     return order(key(a.real), key(b.real));
 }
 
-int compare(const Expr &a, const Expr &b) {
+// Pairs that are alike. Only of those that are high: a tree that shares nodes may have many more paths than nodes.
+using Alike = std::set<std::pair<const Expr::Node *, const Expr::Node *>>;
+static constexpr int low = 6;
+
+static int compare(const Expr &a, const Expr &b, Alike &alike) {
     if (a.get() == b.get()) return 0;
     if (!a.defined() || !b.defined()) return order(a.defined(), b.defined());
     auto key = [](const Node &n) { return std::tie(n.kind, n.type, n.op, n.name, n.rounding, n.saturate, n.guarded, n.number); };
     if (int c = order(key(*a.get()), key(*b.get()))) return c;
     if (int c = compare_scalars(a->value, b->value)) return c;
     if (a->function != b->function) {  // of one name
-        if (int c = compare(a->function->in_f32, b->function->in_f32)) return c;
-        if (int c = compare(a->function->in_f64, b->function->in_f64)) return c;
+        if (int c = compare(a->function->in_f32, b->function->in_f32, alike)) return c;
+        if (int c = compare(a->function->in_f64, b->function->in_f64, alike)) return c;
     }
     if (int c = order(a->args.size(), b->args.size())) return c;
+    const bool is_high = a->height > low;
+    if (is_high && alike.count({a.get(), b.get()})) return 0;
     for (size_t i = 0; i < a->args.size(); i++)
-        if (int c = compare(a->args[i], b->args[i])) return c;
+        if (int c = compare(a->args[i], b->args[i], alike)) return c;
+    if (is_high) alike.insert({a.get(), b.get()});
     return 0;
+}
+
+int compare(const Expr &a, const Expr &b) {
+    Alike alike;
+    return compare(a, b, alike);
 }
 
 bool equal(const Expr &a, const Expr &b) {

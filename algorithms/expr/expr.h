@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -96,6 +97,12 @@ struct Expr::Node {
 // How results go with the first argument while others stay.
 enum class Course : uint8_t { any, rising, falling };
 
+// Of a function of one argument that rounds: in real arithmetic it is its argument. It never falls, keeps signs, and moves a value by at
+// most a part of its magnitude and so much more.
+struct RoundingFacts {
+    double relative = 0, absolute = 0;
+};
+
 // What is known of a function beside its definition. Bounds are those of exact results; a computed one may lie a unit in the last place
 // outside.
 struct FunctionFacts {
@@ -105,6 +112,7 @@ struct FunctionFacts {
     double ulp_f32 = 0, ulp_f64 = 0;  // the largest error where the function's documentation claims one; 0: nothing is claimed
     // The partial derivative by argument `of`, over the same arguments; it may use functions. Empty: nobody said it.
     std::function<Expr(const Operands &x, int of)> derivative;
+    std::optional<RoundingFacts> rounds = {};
 };
 
 // Immutable. Two functions are the same if name and definitions are.

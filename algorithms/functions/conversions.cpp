@@ -213,6 +213,7 @@ static FunctionRef make_flush(const DTypeTraits &format) {
     const double least = std::ldexp(1.0, 1 - format.bias);
     FunctionFacts facts;
     facts.derivative = [](const Operands &x, int) { return constant(x[0].type(), 1); };
+    facts.rounds = RoundingFacts{.absolute = least};
     return make_function(
         std::string("flush_subnormals_") + format.name, 1,
         [least](const Operands &x) {
@@ -242,6 +243,7 @@ Expr round_tf32(const Expr &x) {
     static const FunctionRef function = [] {
         FunctionFacts facts;
         facts.derivative = [](const Operands &, int) { return constant(DType::f32, 1); };
+        facts.rounds = RoundingFacts{.relative = 0x1p-11, .absolute = 0x1p-137};
         return make_function(
             "round_tf32", 1,
             [](const Operands &of) {

@@ -107,6 +107,7 @@ struct Bounds::Variable {
 struct Bounds::Answers {
     AddressMap<const Linear *> forms;
     AddressMap<Expr> simplified;
+    AddressMap<Interval> ranges;  // of operations
     std::map<std::string, Interval> variables;
     std::forward_list<std::pair<Expr, Linear>> kept_forms;  // with their keys, so that the addresses of those stay their own
     std::forward_list<Expr> kept;

@@ -136,7 +136,14 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
         i = {some ? lo.lo : std::min(lo.lo, last.lo), some ? last.hi : std::max(lo.hi, last.hi)};
         break;
     }
-    case ExprKind::operation: i = range_of_operation(e, b); break;
+    case ExprKind::operation: {
+        // Minima of minima look at each of theirs again and again.
+        Bounds::Answers &answers = b.answers(e->variables);
+        if (const Interval *known = answers.ranges.find(e.get())) return *known;
+        i = meet(range_of_operation(e, b), b.known(e));
+        answers.kept.push_front(e);
+        return *answers.ranges.add(e.get()).first = i;
+    }
     case ExprKind::constant:
     case ExprKind::parameter:
     case ExprKind::load:

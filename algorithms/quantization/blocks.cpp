@@ -32,7 +32,7 @@ std::vector<int64_t> block_counts(const std::vector<int64_t> &extents, const Blo
     require(extents.size() == blocks.extents.size(), "blocks are of a tensor's rank");
     std::vector<int64_t> counts;
     for (size_t i = 0; i < extents.size(); i++)
-        if (blocks.extents[i]) counts.push_back((extents[i] + blocks.extents[i] - 1) / blocks.extents[i]);
+        if (const int64_t block = blocks.extents[i]) counts.push_back(extents[i] / block + (extents[i] % block != 0));
     return counts.empty() ? std::vector<int64_t>{1} : counts;
 }
 
@@ -55,7 +55,7 @@ std::vector<uint32_t> block_of_each(const std::vector<int64_t> &extents, const B
                 const auto step = static_cast<uint32_t>(index / block * inner_blocks);
                 for (size_t i = first; step && i < first + inner; i++) made[i] += step;
             }
-            inner_blocks *= (extent + block - 1) / block;
+            inner_blocks *= extent / block + (extent % block != 0);
         }
         inner *= extent;
     }

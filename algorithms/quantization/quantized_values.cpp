@@ -52,9 +52,10 @@ std::vector<float> dequantize(const QuantizedValues &q) {
 
 double QuantizationError::decibels() const { return relative > 0 ? -20 * std::log10(relative) : std::numeric_limits<double>::infinity(); }
 
-QuantizationError error_of(const QuantizedValues &q, std::span<const float> values) {
-    require(values.size() == q.codes.size(), "values are as many as codes");
-    const std::vector<float> made = dequantize(q);
+QuantizationError error_of(const QuantizedValues &q, std::span<const float> values) { return error_of(dequantize(q), values); }
+
+QuantizationError error_of(std::span<const float> made, std::span<const float> values) {
+    require(values.size() == made.size(), "values are as many as what takes their place");
     QuantizationError error;
     double noise = 0, signal = 0;
     for (size_t i = 0; i < values.size(); i++) {
@@ -82,7 +83,8 @@ std::vector<T> transpose(const std::vector<T> &values, const std::vector<int64_t
 StoredTensor stored_floats(const std::string &name, DType type, const std::vector<int64_t> &extents, const std::vector<float> &values) {
     StoredTensor made{name, type, extents, std::string(values.size() * static_cast<size_t>(size_of(type)), '\0')};
     for (size_t i = 0; i < values.size(); i++)
-        store_scalar(made.bytes.data() + i * static_cast<size_t>(size_of(type)), Scalar::of_real(type, static_cast<double>(values[i])));
+        store_scalar(made.bytes.data() + i * static_cast<size_t>(size_of(type)),
+                     convert(type, Rounding::nearest_even, true, Scalar::of_real(DType::f32, static_cast<double>(values[i]))));
     return made;
 }
 

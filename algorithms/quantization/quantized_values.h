@@ -35,6 +35,8 @@ struct QuantizationError {
     double decibels() const;  // signal to quantisation noise, -20 log10(relative); infinite where nothing differs
 };
 QuantizationError error_of(const QuantizedValues &q, std::span<const float> values);
+// That of other values that take the place of these.
+QuantizationError error_of(std::span<const float> made, std::span<const float> values);
 
 // The bytes of a tensor as a file keeps it and a kernel takes it.
 struct StoredTensor {
@@ -44,7 +46,7 @@ struct StoredTensor {
     std::string bytes;  // row-major
 };
 
-// Numbers as a float type keeps them, each rounded to the nearest.
+// Numbers as a float type keeps them, each rounded to the nearest, and what is beyond its largest number to that one.
 StoredTensor stored_floats(const std::string &name, DType type, const std::vector<int64_t> &extents, const std::vector<float> &values);
 
 // Codes by the name itself, and "<name>_scales", "<name>_zeros" (in the codes' type) and "<name>_tensor_scale" (f32, no dims) where there

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "support/text/error.h"
 
 namespace tessera {
@@ -26,10 +28,12 @@ class Chooser {
 public:
     Chooser(const CodeFormat &format, const ScaleRule &rule) : format_(format), rule_(rule) {}
 
-    void scale_tensor(double limit) {
+    // So that the largest scale of these is the largest number of its type.
+    void scale_tensor(const std::vector<Distribution> &seen) {
         if (rule_.scales != DType::f8e4m3fn) return;
-        const double most = highest_finite(traits_of(rule_.scales)) * format_.largest();
-        tensor_scale_ = std::max(static_cast<float>(limit / most), 0x1p-126f);
+        double most = 0;
+        for (const Distribution &d : seen) most = std::max(most, span(range(d)));
+        tensor_scale_ = std::max(static_cast<float>(most / (highest_finite(traits_of(rule_.scales)) * steps())), 0x1p-126f);
     }
     std::optional<float> tensor_scale() const { return tensor_scale_; }
 
@@ -59,28 +63,55 @@ public:
     }
 
 private:
+    // A scale is a range's span by the steps of its codes.
+    double span(const Range &r) const { return rule_.zero_points ? std::max(r.highest, 0.0) - std::min(r.lowest, 0.0) : r.limit(); }
+    double steps() const { return rule_.zero_points ? format_.highest - format_.lowest : format_.largest(); }
+
     Choice of_range(Range r) const {
-        Choice made;
-        if (rule_.zero_points) {
-            r = {std::min(r.lowest, 0.0), std::max(r.highest, 0.0)};
-            made = of_scale((r.highest - r.lowest) / (format_.highest - format_.lowest));
-            const double zero = format_.lowest - std::nearbyint(r.lowest / static_cast<double>(made.number));
-            made.zero = static_cast<int>(std::clamp(zero, static_cast<double>(format_.lowest), static_cast<double>(format_.highest)));
-            return made;
-        }
-        return of_scale(r.limit() / format_.largest());
+        if (rule_.zero_points) r = {std::min(r.lowest, 0.0), std::max(r.highest, 0.0)};
+        Choice made = of_scale(span(r) / steps(), span(r));
+        for (place_zero(made, r); !is_finite(made, r); place_zero(made, r)) made = below(made);
+        return made;
+    }
+
+    void place_zero(Choice &made, const Range &r) const {
+        if (!rule_.zero_points) return;
+        const double zero = format_.lowest - std::nearbyint(r.lowest / static_cast<double>(made.number));
+        made.zero = static_cast<int>(std::clamp(zero, static_cast<double>(format_.lowest), static_cast<double>(format_.highest)));
+    }
+
+    // Whether the codes of both ends stand for numbers.
+    bool is_finite(const Choice &c, const Range &r) const {
+        const auto at = [&](double end) { return c.number * format_.nearest(static_cast<float>(end) / c.number, c.zero); };
+        return std::isfinite(at(r.lowest)) && std::isfinite(at(r.highest));
+    }
+
+    float in_f32(float stored) const { return tensor_scale_ ? stored * *tensor_scale_ : stored; }
+
+    float rounded(Rounding rounding, double scale) const {
+        return static_cast<float>(convert(rule_.scales, rounding, true, Scalar::of_real(DType::f32, scale)).real);
+    }
+
+    Choice below(const Choice &c) const {
+        const float stored = rounded(Rounding::down, static_cast<double>(std::nextafter(c.stored, 0.0f)));
+        return {stored, in_f32(stored), 0};
     }
 
     // Rounded to f32 and then up, as quantize of build/quantized.h does.
-    Choice of_scale(double scale) const {
+    Choice of_scale(double scale, double range) const {
         const float wanted = std::max(static_cast<float>(scale), 0x1p-126f);
         if (rule_.scales == DType::f32) return {wanted, wanted, 0};
         const double unit = tensor_scale_ ? static_cast<double>(*tensor_scale_) : 1;
         const DTypeTraits &traits = traits_of(rule_.scales);
-        const Scalar real = Scalar::of_real(DType::f32, static_cast<double>(wanted) / unit);
-        float stored = static_cast<float>(convert(rule_.scales, Rounding::up, true, real).real);
+        const double real = static_cast<double>(static_cast<float>(static_cast<double>(wanted) / unit));
+        if (!tensor_scale_ && real > highest_finite(traits))
+            throw UserError("quantization.rule",
+                            fmt::format("a range of {:g} needs a scale of {:g} for codes of {}, and {} ends at {:g}. Take scales of "
+                                        "another type.",
+                                        range, real, format_.name, traits.name, highest_finite(traits)));
+        float stored = rounded(Rounding::up, real);
         if (traits.has_zero && !(stored > 0)) stored = static_cast<float>(decoded(traits, 1));
-        return {stored, tensor_scale_ ? stored * *tensor_scale_ : stored, 0};
+        return {stored, in_f32(stored), 0};
     }
 
     double squares(const Distribution::Weighted &seen, const Choice &c) const {
@@ -117,10 +148,7 @@ Scales choose_scales(const Observer &observer, const CodeFormat &format, const S
     check(format, rule);
     Chooser chooser(format, rule);
     const std::vector<Distribution> &seen = observer.distributions();
-    double limit = 0;
-    if (rule.scales == DType::f8e4m3fn)
-        for (const Distribution &d : seen) limit = std::max(limit, chooser.range(d).limit());
-    chooser.scale_tensor(limit);
+    chooser.scale_tensor(seen);
     Scales made;
     made.type = rule.scales, made.tensor_scale = chooser.tensor_scale();
     for (const Distribution &d : seen) {

@@ -33,8 +33,9 @@ struct Scales {
 
 // A block's scale is limit / format.largest(), at least 2^-126, where limit is the largest magnitude or less, rounded up to the scales'
 // type; with zero points it is (highest - lowest) / (number of codes - 1), where lowest <= 0 <= highest. A tensor scale makes the largest
-// scale the largest number of its type. UserError quantization.rule for zero points of floats, uint8 without zero points, scales of other
-// types and percentages outside of 50 ..= 100.
+// scale the largest number of its type. Where codes of what is there would stand for infinity, it is rounded down. UserError
+// quantization.rule for zero points of floats, uint8 without zero points, scales of other types, scales above the largest number of their
+// type and percentages outside of 50 ..= 100.
 Scales choose_scales(const Observer &observer, const CodeFormat &format, const ScaleRule &rule);
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/evaluate/in_double.h"
 #include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
@@ -13,6 +14,12 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 static double unit_of(double value) {
     const double magnitude = std::max(std::fabs(value), std::numeric_limits<double>::min());
     return std::isfinite(value) ? std::nextafter(magnitude, INFINITY) - magnitude : 0;
+}
+
+bool FunctionImages::has_one_definition(const Function &f) {
+    auto [it, fresh] = has_one_definition_.try_emplace(&f);
+    if (fresh) it->second = equal(in_double(f.in_f32, {}), f.in_f64);
+    return it->second;
 }
 
 FunctionImages::Prepared &FunctionImages::prepare(const Function &f) {

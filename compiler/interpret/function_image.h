@@ -22,6 +22,9 @@ public:
     RealInterval slope(const Function &f, const std::vector<RealInterval> &x, size_t of);
     // Whether anything is known: the facts claim an error.
     static bool is_known(const Function &f) { return f.facts.ulp_f64 > 0; }
+    // Whether its definition in f32 is the one in f64 of narrower numbers. Otherwise the two may be apart by more than what its operations
+    // round away, as where one is an approximation of the other.
+    bool has_one_definition(const Function &f);
 
 private:
     struct Prepared {
@@ -30,6 +33,7 @@ private:
         std::vector<Expr> derivatives;  // by each argument; empty where nobody said them
     };
     std::map<const Function *, Prepared> prepared_;
+    std::map<const Function *, bool> has_one_definition_;
     int depth_ = 0;  // of derivatives that have functions of their own
 
     Prepared &prepare(const Function &f);

@@ -255,8 +255,19 @@ KnownRange RangeValues::operation(const Expr &e) {
     return is_float(e.type()) ? float_operation(e, x) : integer_operation(e, x);
 }
 
+KnownRange RangeValues::rounded_by_function(const Expr &e) {
+    const RoundingFacts &rounds = *e->function->facts.rounds;
+    const KnownRange x = value(e->args[0]);
+    if (x.is_lost || is_empty(x.values)) return x;
+    const auto off = [&](double end) { return step_up(std::fabs(end) * rounds.relative + rounds.absolute); };
+    const auto [lo, hi] = std::pair(x.values.lo, x.values.hi);
+    const RealInterval all = {lo < 0 ? lo - off(lo) : std::max(lo - off(lo), 0.0), hi > 0 ? hi + off(hi) : std::min(hi + off(hi), 0.0)};
+    return result(e.type(), all, x.error + off(x.values.magnitude()), x, e);
+}
+
 KnownRange RangeValues::function(const Expr &e) {
     const Function &f = *e->function;
+    if (f.facts.rounds) return rounded_by_function(e);
     std::vector<RealInterval> x;
     double error = 0;
     KnownRange limits{no_values};
@@ -268,7 +279,11 @@ KnownRange RangeValues::function(const Expr &e) {
         if (k.has_highest) limits.values = hull(limits.values, images_.image(f, {RealInterval::of(no_bound)}));
         x.push_back(k.values);
     }
-    if (!FunctionImages::is_known(f)) return value(definitions_.emplace_back(definition_of(e)));
+    if (!FunctionImages::is_known(f)) {
+        KnownRange defined = value(definitions_.emplace_back(definition_of(e)));
+        if (!images_.has_one_definition(f)) defined.error = no_bound;
+        return defined;
+    }
     RealInterval all = std::any_of(x.begin(), x.end(), is_empty) ? no_values : images_.image(f, x);
     for (size_t i = 0; i < x.size(); i++)
         if (const double off = value(e->args[i]).error; off > 0 && !is_empty(x[i])) {
@@ -304,8 +319,13 @@ KnownRange RangeValues::conversion(const Expr &e) {
             return lose("may be no number of " + std::string(name_of(to)) + ": " + brief(e, 80));
         // A directed rounding loses up to a whole unit, and saturation what lies beyond.
         const double lost = (e->rounding == Rounding::nearest_even ? 1 : 2) * rounding(to, x.values.magnitude());
-        const double highest = highest_finite(to), beyond = e->saturate ? std::max(x.values.magnitude() - highest, 0.0) : 0;
-        if (beyond > 0) x.values = {std::clamp(x.values.lo, -highest, highest), std::clamp(x.values.hi, -highest, highest)};
+        // So do formats without infinity, and roundings that do not lead there.
+        const double highest = highest_finite(to);
+        const bool always = e->saturate || traits_of(to).specials == Specials::none || e->rounding == Rounding::toward_zero;
+        const double least = always || e->rounding == Rounding::up ? -highest : -no_bound;
+        const double most = always || e->rounding == Rounding::down ? highest : no_bound;
+        const double beyond = std::max({x.values.hi - most, least - x.values.lo, 0.0});
+        if (beyond > 0) x.values = {std::clamp(x.values.lo, least, most), std::clamp(x.values.hi, least, most)};
         return result(to, x.values, x.error + lost + beyond, x, e);
     }
     const DTypeTraits &t = traits_of(to);

@@ -89,6 +89,7 @@ private:
     KnownRange selection(const Expr &e);
     KnownRange float_operation(const Expr &e, const std::vector<KnownRange> &x);
     KnownRange integer_operation(const Expr &e, const std::vector<KnownRange> &x);
+    KnownRange rounded_by_function(const Expr &e);
     KnownRange function(const Expr &e);
     KnownRange conversion(const Expr &e);
     bool is_below_maximum(const Expr &e);

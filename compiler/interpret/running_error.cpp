@@ -137,13 +137,18 @@ bool ErrorFollower::judge(const Tape::Application &f, const Register *frame) {
     std::vector<RealInterval> x;
     for (int slot : f.arguments) {
         const Approximate a{number(f.type, frame[slot]), error(slot)};
-        if (f.function->name.starts_with("flush_subnormals_")) {
-            error(f.target) = raised(a.error + std::fabs(a.value - value));
+        if (f.function->facts.rounds) {
+            const double bound = value == a.value ? a.error : raised(a.error + std::fabs(a.value - value));
+            error(f.target) = bound < unknown_error ? bound : lose("a result is not finite");
             return true;
         }
         x.push_back(a.interval());
     }
-    if (!FunctionImages::is_known(*f.function)) return false;
+    if (!FunctionImages::is_known(*f.function)) {
+        if (images_.has_one_definition(*f.function)) return false;
+        error(f.target) = lose("a function has another definition in f64, and nobody claims how far the two are apart");
+        return true;
+    }
     double bound = std::isnan(value) ? unknown_error : distance(value, images_.image(*f.function, x));
     if (!(bound < unknown_error)) bound = lose("a function's argument is rounded so much that its result may be anything");
     error(f.target) = bound;

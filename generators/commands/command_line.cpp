@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -105,8 +107,14 @@ CommandOption CommandLine::option(const std::string &name, int &value, const std
     return CommandOption(app_->add_option(name, value, meaning));
 }
 
+// The library takes the nearest number that there is in place of one beyond all.
 CommandOption CommandLine::option(const std::string &name, int64_t &value, const std::string &meaning) const {
-    return CommandOption(app_->add_option(name, value, meaning));
+    const auto check = [](const std::string &text) -> std::string {
+        errno = 0;
+        std::ignore = std::strtoll(text.c_str(), nullptr, 10);
+        return errno != ERANGE ? "" : "expected a whole number of 64 bits, got '" + text + "'";
+    };
+    return CommandOption(app_->add_option(name, value, meaning)->check(CLI::Validator(check, "")));
 }
 
 CommandOption CommandLine::option(const std::string &name, uint64_t &value, const std::string &meaning) const {

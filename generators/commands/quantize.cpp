@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/quantization/quantized_values.h"
+#include "support/files/json_parse.h"
+#include "support/files/json_reader.h"
 #include "support/files/json_text.h"
 #include "support/files/safetensors.h"
 #include "support/text/error.h"
@@ -73,14 +75,14 @@ const StoredType *wide_float(const SafeTensor &t) {
     return nullptr;
 }
 
-std::vector<float> values_of(const SafeTensor &t, DType type) {
+std::vector<float> values_of(std::string_view bytes, DType type) {
     const auto size = static_cast<size_t>(size_of(type));
-    std::vector<float> values(t.bytes.size() / size);
+    std::vector<float> values(bytes.size() / size);
     if (type == DType::f32) {
-        if (!values.empty()) std::memcpy(values.data(), t.bytes.data(), t.bytes.size());
+        if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
         return values;
     }
-    for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(load_scalar(type, t.bytes.data() + i * size).real);
+    for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(load_scalar(type, bytes.data() + i * size).real);
     return values;
 }
 
@@ -88,7 +90,7 @@ bool is_chosen(const SafeTensor &t, const QuantizeOptions &o) {
     const auto any = [&](const std::vector<std::string> &patterns) {
         return std::any_of(patterns.begin(), patterns.end(), [&](const std::string &p) { return matches_pattern(t.name, p); });
     };
-    return wide_float(t) && !any(o.keep) && (o.tensors.empty() ? t.extents.size() > 1 : any(o.tensors));
+    return wide_float(t) && !t.bytes.empty() && !any(o.keep) && (o.tensors.empty() ? t.extents.size() > 1 : any(o.tensors));
 }
 
 // One tensor of the table.
@@ -167,13 +169,41 @@ void print(const std::vector<Row> &rows, const Plan &plan, const QuantizeOptions
                              o.simulate ? ", with what codes stand for in place of codes" : "");
 }
 
+constexpr const char *metadata_name = "tessera.quantization";
+
+// What the file says of codes that it has already, which stays.
+ordered_json known_quantization(const Safetensors &file, const std::string &subject) {
+    ordered_json about = {{"format", "tessera-quantization"}, {"version", 1}, {"tensors", ordered_json::object()}};
+    const auto known = file.metadata().find(metadata_name);
+    if (known == file.metadata().end()) return about;
+    const nlohmann::json document = parse_json(known->second, subject + ": " + metadata_name);
+    const JsonReader reader(document, subject + ": " + metadata_name);
+    if (reader.at("format").text() != "tessera-quantization" || reader.at("version").integer(0) != 1)
+        reader.fail("quantization.metadata", "expected format tessera-quantization and version 1, as this program writes; got another.");
+    for (const auto &[name, entry] : reader.at("tensors").fields()) about["tensors"][name] = document["tensors"][name];
+    return about;
+}
+
+// Options that a format says already, or that something else would have to ask for.
+void check_options(const CommandLine &line, const QuantizeOptions &o) {
+    const auto refuse = [](const std::string &what) { throw UserError("command.arguments", what); };
+    for (const Preset &preset : presets)
+        for (const char *name : {"--per", "--group", "--scales"})
+            if (o.format == preset.name && line.has(name))
+                refuse(fmt::format("{}: --format {} says it already: groups of {} with scales of {}. Leave it out.", name, preset.name,
+                                   preset.group, name_of(preset.scales)));
+    if (line.has("--group") && o.per != Per::group) refuse("--group: expected --per group with it. Add that, or leave it out.");
+    if (line.has("--percentile") && o.fit != Fit::percentile)
+        refuse("--percentile: expected --scale percentile with it. Add that, or leave it out.");
+}
+
 int run(const QuantizeOptions &o) {
     const Plan plan(o);
     const Safetensors file(o.file);
     std::vector<SafeTensor> written;
     std::vector<std::vector<StoredTensor>> kept;  // the bytes of what is new
     std::vector<Row> rows;
-    ordered_json about = {{"format", "tessera-quantization"}, {"version", 1}, {"tensors", ordered_json::object()}};
+    ordered_json about = known_quantization(file, o.file);
     size_t others = 0;
     for (const SafeTensor &t : file.tensors()) {
         if (!is_chosen(t, o)) {
@@ -182,13 +212,13 @@ int run(const QuantizeOptions &o) {
         }
         try {
             const DType type = wide_float(t)->type;
-            const std::vector<float> values = values_of(t, type);
+            const std::vector<float> values = values_of(t.bytes, type);
             const QuantizedValues q = quantize(values, t.extents, plan.blocks(t.extents.size()), *plan.format, plan.rule);
-            Row row{t.name, t.bytes.size(), 0, error_of(q, values)};
             const std::vector<StoredTensor> real = stored_tensors(q, t.name, o.transpose);
+            kept.push_back(o.simulate ? std::vector{stored_floats(t.name, type, t.extents, dequantize(q))} : real);
+            Row row{t.name, t.bytes.size(), 0, o.simulate ? error_of(values_of(kept.back()[0].bytes, type), values) : error_of(q, values)};
             for (const StoredTensor &stored : real) row.after += stored.bytes.size();
             rows.push_back(row);
-            kept.push_back(o.simulate ? std::vector{stored_floats(t.name, type, t.extents, dequantize(q))} : real);
         } catch (const UserError &error) {
             throw UserError(error.id(),
                             "tensor '" + t.name + "' of '" + o.file + "': " + error.message() + " --keep leaves a tensor as it is.");
@@ -207,7 +237,7 @@ int run(const QuantizeOptions &o) {
                             "; there is none. Among its floats are " + join(names) + ".");
     }
     std::map<std::string, std::string> metadata = file.metadata();
-    if (!o.simulate) metadata["tessera.quantization"] = json_text(about);
+    if (!o.simulate) metadata[metadata_name] = json_text(about);
     write_safetensors(o.out, std::move(written), metadata);
     print(rows, plan, o, others);
     return exit_ok;
@@ -215,10 +245,17 @@ int run(const QuantizeOptions &o) {
 
 }  // namespace
 
+// Names come from strangers: the library's usual way of matching goes deeper with each letter, and may try every way to match.
+#ifdef __GLIBCXX__
+static constexpr auto linear_time = std::regex_constants::__polynomial;
+#else
+static constexpr auto linear_time = std::regex::ECMAScript;
+#endif
+
 bool matches_pattern(const std::string &name, const std::string &pattern) {
     if (pattern.starts_with("re:")) {
         try {
-            return std::regex_match(name, std::regex(pattern.substr(3)));
+            return std::regex_match(name, std::regex(pattern.substr(3), std::regex::ECMAScript | linear_time));
         } catch (const std::regex_error &error) {
             throw UserError("quantization.pattern", "'" + pattern + "': expected a regular expression behind 're:'; " + error.what() + ".");
         }
@@ -259,12 +296,14 @@ Command quantize_command(ProgramLine &program) {
     line.flag("--zero-points", o->zero_points, "Ranges of integers need not be symmetric around 0");
     line.flag("--symmetric", o->zero_points, "They are: no zero points, as without this option").excludes(line.added("--zero-points"));
     line.flag("--transpose", o->transpose, "Write [N, K] as [K, N], as matmul_qint8 takes it");
-    line.flag("--simulate", o->simulate, "Write what codes stand for, in the tensor's own type and shape: to try a program's accuracy");
+    line.flag("--simulate", o->simulate, "Write what codes stand for, in the tensor's own type and shape: to try a program's accuracy")
+        .excludes(line.added("--transpose"));
     line.flag("--json", o->json, "Print JSON");
     return {line, [=] {
                 const bool grouped = o->per == Per::group || o->format.starts_with("mxfp") || o->format == "nvfp4";
                 if (!line.has("--axis")) o->axis = grouped ? -1 : 0;
                 if (line.has("--symmetric")) o->zero_points = false;
+                check_options(line, *o);
                 return run(*o);
             }};
 }

@@ -75,13 +75,14 @@ void print_certificate(const ordered_json &certificate) {
                                       ? fmt::format("; what it may be is {:.3g} times the largest error, {:.3g} times in the median",
                                                     number(c, "ratio"), number(c, "median_ratio"))
                                       : "";
+        const std::string bound =
+            c["bound"].is_null() ? "no bound" : fmt::format("error at most {:.3g} by its running bound", number(c, "bound"));
         std::cout << fmt::format(
-            "certificate of '{}', {} elements: error at most {:.3g} by its running bound; measured {:.3g}, {:.3g} for 99.9 % ({:.3g} and "
+            "certificate of '{}', {} elements: {}; measured {:.3g}, {:.3g} for 99.9 % ({:.3g} and "
             "{:.3g} "
             "ULP; {:.3g} and {:.3g} relative){}\n",
-            c["output"].get<std::string>(), c["elements"].get<int64_t>(), number(c, "bound"), number(c["error"], "largest"),
-            number(c["error"], "p999"), number(c["ulp"], "largest"), number(c["ulp"], "p999"), number(c["relative"], "largest"),
-            number(c["relative"], "p999"), ratio);
+            c["output"].get<std::string>(), c["elements"].get<int64_t>(), bound, number(c["error"], "largest"), number(c["error"], "p999"),
+            number(c["ulp"], "largest"), number(c["ulp"], "p999"), number(c["relative"], "largest"), number(c["relative"], "p999"), ratio);
         if (c["unbounded"] != 0)
             std::cout << fmt::format("note: {} elements of '{}' have no bound: {}\n", c["unbounded"].get<int64_t>(),
                                      c["output"].get<std::string>(), c["unknown"].get<std::string>());
@@ -139,6 +140,9 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     // What is refused is so before anything is compiled.
     if (!options.extents.empty() || options.stable) all_extents(p.bound, parse_shape(options.extents, "--extents"));
     if (options.stable) parse_ranges(p.bound, options.ranges);
+    else if (!options.ranges.empty())
+        throw UserError("command.arguments",
+                        "--range: expected --stable with it, which is what looks at ranges. Add that, or leave it out.");
     const ordered_json found = results(p, options), &all = found["shapes"];
     const auto empty = found["empty"].get<size_t>();
     const auto idle = found["variants_not_run"].get<std::vector<std::string>>();

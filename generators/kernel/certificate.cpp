@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "algorithms/evaluate/in_double.h"
-#include "algorithms/evaluate/reference.h"
 #include "autotune/measure/sampled.h"
 #include "compiler/interpret/operation_error.h"
 #include "compiler/interpret/running_error.h"
@@ -65,20 +64,16 @@ std::string ErrorSamples::add(const PreparedKernel &p, const Extents &symbolic, 
     const Inputs inputs = random_inputs(program, extents, seed);
     const Bounded got = bounded(program, with_packed(p, inputs, extents), extents);
     const Bounded own = reference ? bounded(*reference, inputs, extents) : Bounded{};
-    const auto exact = evaluate(p.bound, inputs.tensors, inputs.parameters, EvaluationOptions{Precision::f64, extents, false});
+    const auto exact = reference_results(p, inputs, {Precision::f64, extents, false});
     std::string wrong;
     for (const Argument &a : program.arguments) {
         if (!a.written) continue;
         const std::string &name = a.tensor.name;
         Samples &samples = samples_[name];
         std::vector<double> bounds = got.errors.bounds.at(name);
-        DType type = a.tensor.dtype;
-        std::vector<double> values = got.values.at(name).values(), truth = exact.at(name).values();
-        if (a.half_bytes) {  // as callers see it: two numbers in a byte, the bits of which no bound follows
-            const Tensor declared = declared_tensor(a);
-            type = declared.dtype;
-            values = from_bytes(got.values.at(name), type, shape_of(declared, extents)).values();
-            truth = from_bytes(exact.at(name), type, shape_of(declared, extents)).values();
+        const DType type = declared_tensor(a).dtype;
+        const std::vector<double> values = as_declared(a, got.values.at(name), extents).values(), truth = exact.at(name).values();
+        if (a.half_bytes) {  // two numbers in a byte, the bits of which no bound follows
             bounds.assign(values.size(), unknown_error);
             if (samples.unknown.empty()) samples.unknown = "two rounded numbers are the bits of a byte";
         }

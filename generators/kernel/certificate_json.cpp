@@ -15,9 +15,16 @@ constexpr double most_steps_to_certify = 1e7;  // of a shape that nobody asked f
 ordered_json json_of(const Spread &s) { return {{"largest", s.largest}, {"p999", s.most}}; }
 
 ordered_json json_of(const Certificate &c) {
-    return {{"output", c.output}, {"elements", c.elements},        {"unbounded", c.unbounded}, {"unknown", c.unknown},
-            {"bound", c.bound},   {"error", json_of(c.error)},     {"ulp", json_of(c.units)},  {"relative", json_of(c.relative)},
-            {"ratio", c.ratio},   {"median_ratio", c.median_ratio}};
+    return {{"output", c.output},
+            {"elements", c.elements},
+            {"unbounded", c.unbounded},
+            {"unknown", c.unknown},
+            {"bound", c.unbounded == c.elements && c.elements > 0 ? ordered_json() : ordered_json(c.bound)},
+            {"error", json_of(c.error)},
+            {"ulp", json_of(c.units)},
+            {"relative", json_of(c.relative)},
+            {"ratio", c.ratio},
+            {"median_ratio", c.median_ratio}};
 }
 
 ordered_json json_of(const StageRange &s) {

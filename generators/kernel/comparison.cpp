@@ -201,12 +201,11 @@ Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const E
         given.tensors.emplace(name, expected.at(name));
     }
     if (!agrees(program, loaded.kernel, "the tile program")) return result;
-    EvaluationOptions own{Precision::policy, extents, false}, exact{Precision::f64, extents, false};
-    const Arrays declared = evaluate(p.bound, inputs.tensors, inputs.parameters, own),
-                 truth = evaluate(p.bound, inputs.tensors, inputs.parameters, exact);
+    const Arrays declared = reference_results(p, inputs, {Precision::policy, extents, false}),
+                 truth = reference_results(p, inputs, {Precision::f64, extents, false});
     for (const Argument &a : program.arguments)
         if (const std::string &name = a.tensor.name; a.written) {
-            const Array &got = expected.at(name);
+            const Array got = as_declared(a, expected.at(name), extents);
             const auto place = [&](size_t i) { return position_text(static_cast<int64_t>(i), got.extents); };
             judge(name, "the kernel", got, truth.at(name), declared.at(name), place, result);
         }
@@ -257,14 +256,25 @@ std::optional<Box> written_box(const Array &array, RandomNumbers &random) {
     return box;
 }
 
-// Adds the elements of the box that were written.
-void add_points(const Array &got, const Array &exact, const Array &declared, const Box &box, ComparedPoints &points) {
+// The elements of four bits in a box of bytes.
+Box box_of_elements(Box bytes, int64_t extent) {
+    if (!bytes.empty()) bytes.back() = {2 * bytes.back().lo, std::min(2 * bytes.back().hi + 1, extent - 1)};
+    return bytes;
+}
+
+// Adds the elements of the box that were written; of four bits, as their bytes in `stored` were.
+void add_points(const Array &stored, const Array &got, const Array &exact, const Array &declared, const Box &box, ComparedPoints &points) {
     points.dtype = got.dtype;
+    const bool is_half = is_in_half_bytes(got.dtype);
     for (int64_t i = 0; i < declared.size(); i++) {
         const std::vector<int64_t> inside = index_at(i, declared.extents);
-        int64_t position = 0;
-        for (size_t axis = 0; axis < box.size(); axis++) position = position * got.extents[axis] + inside[axis] + box[axis].lo;
-        if (is_untouched(got, position)) continue;
+        int64_t position = 0, at = 0;
+        for (size_t axis = 0; axis < box.size(); axis++) {
+            const int64_t here = inside[axis] + box[axis].lo;
+            position = position * got.extents[axis] + here;
+            at = at * stored.extents[axis] + (is_half && axis + 1 == box.size() ? here / 2 : here);
+        }
+        if (is_untouched(stored, at)) continue;
         points.got.push_back(got.get(position)), points.exact.push_back(exact.get(i)), points.declared.push_back(declared.get(i));
         points.places.push_back(position_text(position, got.extents));
     }
@@ -281,6 +291,24 @@ Arrays arguments_before(const TileProgram &program, const Inputs &inputs, const 
         arrays.emplace(a.tensor.name, a.read ? inputs.tensors.at(a.tensor.name) : array);
     }
     return arrays;
+}
+
+Array as_declared(const Argument &argument, const Array &stored, const Extents &extents) {
+    if (!argument.half_bytes) return stored;
+    const Tensor declared = declared_tensor(argument);
+    return from_bytes(stored, declared.dtype, shape_of(declared, extents));
+}
+
+Arrays reference_results(const PreparedKernel &p, const Inputs &inputs, const EvaluationOptions &options) {
+    Arrays given = inputs.tensors;
+    for (auto &[name, array] : given)
+        if (const auto half = p.bound.half_bytes.find(name); half != p.bound.half_bytes.end()) {
+            const Tensor *declared = p.elements.find_tensor(name);
+            array = from_bytes(array, declared->dtype, shape_of(*declared, options.extents));
+        }
+    EvaluationOptions over_elements = options;
+    std::erase_if(over_elements.extents, [&](const auto &extent) { return !p.elements.find_dim(extent.first); });
+    return evaluate(p.elements, given, inputs.parameters, over_elements);
 }
 
 Inputs with_packed(const PreparedKernel &p, Inputs inputs, const Extents &extents) {
@@ -310,16 +338,18 @@ std::string difference_from_algorithm(const PreparedKernel &p, const Extents &sy
         EvaluationOptions own{Precision::policy, extents, false}, exact{Precision::f64, extents, false};
         for (const Argument &a : program.arguments)
             if (a.written && !is_whole)
-                if (const auto box = written_box(got.at(a.tensor.name), random)) own.boxes.emplace(a.tensor.name, *box);
+                if (const auto box = written_box(got.at(a.tensor.name), random))
+                    own.boxes.emplace(a.tensor.name, a.half_bytes && !box->empty()
+                                                         ? box_of_elements(*box, shape_of(declared_tensor(a), extents).back())
+                                                         : *box);
         if (!is_whole && own.boxes.empty()) return "";
         exact.boxes = own.boxes;
-        const Arrays declared = evaluate(p.bound, inputs.tensors, inputs.parameters, own),
-                     truth = evaluate(p.bound, inputs.tensors, inputs.parameters, exact);
+        const Arrays declared = reference_results(p, inputs, own), truth = reference_results(p, inputs, exact);
         for (const Argument &a : program.arguments) {
             const std::string &name = a.tensor.name;
             if (!a.written || !declared.count(name)) continue;
             const auto box = own.boxes.find(name);
-            add_points(got.at(name), truth.at(name), declared.at(name),
+            add_points(got.at(name), as_declared(a, got.at(name), extents), truth.at(name), declared.at(name),
                        box == own.boxes.end() ? Box(got.at(name).extents.size(), Interval{0, 0}) : box->second, all[name]);
         }
     }

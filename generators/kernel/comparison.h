@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/evaluate/reference.h"
 #include "bench/measure/inputs.h"
 #include "generators/kernel/loaded_kernel.h"
 
@@ -32,6 +33,10 @@ std::string difference_from_algorithm(const PreparedKernel &prepared, const Exte
 
 // What the program's arguments hold before a run: inputs and states, and outputs that hold poison.
 std::map<std::string, Array> arguments_before(const TileProgram &program, const Inputs &inputs, const Extents &extents);
+// What its algorithm gives for inputs as the program has them: each result as a caller sees it, so that two of four bits in a byte are two.
+std::map<std::string, Array> reference_results(const PreparedKernel &prepared, const Inputs &inputs, const EvaluationOptions &options);
+// The values of an argument as a caller sees them.
+Array as_declared(const Argument &argument, const Array &stored, const Extents &extents);
 // The inputs and what the kernel takes packed of them.
 Inputs with_packed(const PreparedKernel &prepared, Inputs inputs, const Extents &extents);
 

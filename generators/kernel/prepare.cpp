@@ -117,6 +117,7 @@ static PreparedKernel unscheduled(const Registry &registry, const KernelOptions 
                       << "a schedule names its stages, '" << call.scope << ".…', and not the call\n";
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
+    p.elements = bind_extents(declared, p.fixed);
     p.target = target;
     return p;
 }

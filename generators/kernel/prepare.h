@@ -13,7 +13,8 @@ struct PreparedKernel {
     Algorithm declared;  // as its author wrote it, in the policy
     Options options;     // a value for each that the algorithm has
     Extents fixed;
-    Algorithm bound;  // with the fixed dims
+    Algorithm bound;     // with the fixed dims
+    Algorithm elements;  // the same where nothing of four bits is in bytes yet: what results are compared with
     Target target;
     std::optional<Schedule> schedule;            // none: every stage at root, in plain loops
     std::vector<Schedule> ancestry;              // the schedule, its parent, …

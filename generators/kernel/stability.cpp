@@ -63,6 +63,8 @@ std::map<std::string, RealInterval> parse_ranges(const Algorithm &algorithm, con
                                                  ": expected NAME=LOWEST,HIGHEST, or LOWEST,HIGHEST for all others, two finite numbers of "
                                                  "which the first is not above the second.");
         const std::string name = word.substr(0, equals);
+        if (equals == std::string::npos ? others.has_value() : ranges.count(name) > 0)
+            throw UserError("command.range", "--range " + word + ": expected one range for each, got a second one.");
         if (equals == std::string::npos) others = range;
         else if (std::count(names.begin(), names.end(), name)) ranges[name] = *range;
         else if (algorithm.half_bytes.count(name)) continue;  // every number of four bits is taken to be there

@@ -36,15 +36,18 @@ std::vector<std::string> type_names() {
     return names;
 }
 
-// The bytes that type and extents ask for; nothing where there are more than a file can have, or no whole number.
+// The bytes that type and extents ask for; nothing where there are more than a file can have, axes without elements aside, or no whole
+// number.
 std::optional<uint64_t> bytes_of(int bits, const std::vector<int64_t> &extents) {
     uint64_t all = static_cast<uint64_t>(bits);
-    bool too_many = false;
-    for (int64_t extent : extents)
-        if (extent == 0) return 0;
-    for (int64_t extent : extents) too_many |= __builtin_mul_overflow(all, static_cast<uint64_t>(extent), &all);
-    if (too_many || all % 8) return std::nullopt;
-    return all / 8;
+    bool too_many = false, is_empty = false;
+    for (int64_t extent : extents) {
+        if (extent == 0) is_empty = true;
+        else too_many |= __builtin_mul_overflow(all, static_cast<uint64_t>(extent), &all);
+    }
+    if (too_many) return std::nullopt;
+    if (is_empty) return 0;
+    return all % 8 ? std::nullopt : std::optional(all / 8);
 }
 
 std::string text_of(const std::vector<int64_t> &extents) {

@@ -56,6 +56,8 @@ TEST_CASE("blocks: tensors, channels and groups") {
     CHECK(block_counts({2, 5, 3}, {{1, 0, 1}}) == std::vector<int64_t>{2, 3});
     CHECK(block_counts({2, 5}, per_group(2, 1, 2)) == std::vector<int64_t>{2, 3});
     CHECK(block_counts({2, 5}, per_tensor(2)) == std::vector<int64_t>{1});
+    CHECK(block_counts({2, 5}, per_group(2, 1, INT64_MAX)) == std::vector<int64_t>{2, 1});
+    CHECK(block_of_each({2, 2}, per_group(2, 1, INT64_MAX)) == std::vector<uint32_t>{0, 0, 1, 1});
     CHECK_THROWS_WITH(per_channel(2, 2), Catch::Contains("error[quantization.axis]"));
     CHECK_THROWS_WITH(per_group(2, 0, 0), Catch::Contains("error[quantization.group]"));
 }
@@ -128,6 +130,23 @@ TEST_CASE("quantize: errors stay within half a step, and the least error is no m
     CHECK_THROWS_WITH(quantize_per_tensor(x, {48, 64}, code_format("uint8")), Catch::Contains("error[quantization.rule]"));
     CHECK_THROWS_WITH(quantize_per_tensor(x, {48, 64}, code_format("f8e5m2"), {.zero_points = true}),
                       Catch::Contains("error[quantization.rule]"));
+}
+
+TEST_CASE("quantize: no code of what is finite stands for infinity") {
+    const float most = std::numeric_limits<float>::max();
+    const std::vector<float> x = {most, -most, most / 3, 1};
+    for (const std::string &name : code_format_names())
+        for (DType scales : {DType::f32, DType::bf16, DType::f8e8m0fnu, DType::f8e4m3fn}) {
+            INFO(name << " " << name_of(scales));
+            const QuantizedValues q =
+                quantize_per_tensor(x, {4}, code_format(name), {.zero_points = name == "uint8" || name == "uint4", .scales = scales});
+            for (float made : dequantize(q)) CHECK(std::isfinite(made));
+            CHECK(error_of(q, x).relative < (scales == DType::f8e8m0fnu ? 0.75 : 0.2));
+        }
+    CHECK_THROWS_WITH(quantize_per_tensor(x, {4}, code_format("int8"), {.scales = DType::f16}),
+                      Catch::Contains("error[quantization.rule]") && Catch::Contains("f16 ends at 65504"));
+    const StoredTensor stored = stored_floats("x", DType::f16, {1}, {70000});
+    CHECK(load_scalar(DType::f16, stored.bytes.data()).real == 65504);
 }
 
 TEST_CASE("stored_tensors: the layouts that products take") {

@@ -73,6 +73,7 @@ private:
         rounded_twice.stages["y"].instruction = "mul_add";
         add("matmul_bf16", library::matmul(bf16), mnk).stages["y.acc"] = tile;
         add("matmul_f16", library::matmul(f16), mnk);
+        add("matmul_tf32", library::matmul(numerics_named("tf32")), mnk);
         // Weights as codes, subnormal numbers as zeros, other rounding.
         auto mnk16 = shapes({"M", "N", "K"}, {{0, 3, 16}, {3, 0, 32}, {2, 3, 0}, {1, 1, 16}, {5, 2 * L + 1, 48}});
         for (const char *policy : {"inference", "nvfp4"})

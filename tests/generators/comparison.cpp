@@ -42,7 +42,7 @@ TEST_CASE("a kernel that computes something else is found out") {
     CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1, 2}).difference,
                Catch::Contains("y[0, 0]: the tile program gives ") && Catch::Contains(", the kernel ") && Catch::EndsWith("(1 thread)"));
     other = p;
-    other.bound = twice;
+    other.elements = twice;
     CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1}).difference,
                Catch::Contains("the exact result is ") && Catch::Contains("; the declared order of operations errs by at most "));
 }

@@ -47,6 +47,35 @@ TEST_CASE("quantize writes codes with scales, copies the rest and says how") {
     CHECK(nlohmann::json::parse(json.out)["tensors"].size() == 2);
 }
 
+TEST_CASE("quantize keeps what a file says of codes that it has, and leaves what has no elements") {
+    const TemporaryFolder folder;
+    const std::string in = folder.path() / "in", once = folder.path() / "once", twice = folder.path() / "twice";
+    write_safetensors(
+        in, {{"a", "F32", {1, 2}, floats({1, 2})}, {"b", "F32", {1, 2}, floats({3, 4})}, {"none", "F32", {1000000000, 0}, ""}}, {});
+    REQUIRE(generator({"quantize", in, "-o", once, "--tensors", "a", "--format", "int4"}).code == 0);
+    REQUIRE(generator({"quantize", once, "-o", twice}).code == 0);
+    const Safetensors made{std::filesystem::path(twice)};
+    const auto about = nlohmann::json::parse(made.metadata().at("tessera.quantization"))["tensors"];
+    CHECK(about.size() == 2);
+    CHECK(about["a"]["format"] == "int4");
+    CHECK(about["b"]["format"] == "int8");
+    CHECK(made.tensor("none").type == "F32");
+    write_safetensors(in, {{"a", "F32", {1, 2}, floats({1, 2})}}, {{"tessera.quantization", R"({"format": "other", "version": 1})"}});
+    check_refused({"quantize", in, "-o", once}, {"error[quantization.metadata]"});
+}
+
+TEST_CASE("quantize says how far off is what it writes") {
+    const TemporaryFolder folder;
+    const std::string in = folder.path() / "in", out = folder.path() / "out";
+    std::string halves(4, '\0');
+    for (int i = 0; i < 2; i++) store_scalar(halves.data() + 2 * i, Scalar::of_real(DType::f16, i ? -65504 : 65504));
+    write_safetensors(in, {{"w", "F16", {1, 2}, halves}}, {});
+    const Outcome outcome = generator({"quantize", in, "-o", out, "--simulate", "--scales", "bf16", "--json"});
+    REQUIRE(outcome.code == 0);
+    CHECK(Safetensors(std::filesystem::path(out)).tensor("w").bytes == halves);
+    CHECK(nlohmann::json::parse(outcome.out)["tensors"][0]["largest_error"] == 0);
+}
+
 TEST_CASE("quantize refuses what it cannot do") {
     const TemporaryFolder folder;
     const std::string in = folder.path() / "in", out = folder.path() / "out";
@@ -64,6 +93,11 @@ TEST_CASE("quantize refuses what it cannot do") {
     check_refused({"quantize", in, "-o", out, "--tensors", "w", "--format", "uint8"}, {"error[quantization.rule]"});
     check_refused({"quantize", in, "-o", out, "--tensors", "w2"}, {"error[safetensors.repeated]", "w2_scales"});
     check_refused({"quantize", in, "-o", out, "--format", "int3"}, {"error[command.arguments]", "int4"});
+    check_refused({"quantize", in, "-o", out, "--format", "nvfp4", "--group", "32"}, {"--group: --format nvfp4 says it already"});
+    check_refused({"quantize", in, "-o", out, "--group", "32"}, {"error[command.arguments]", "--per group"});
+    check_refused({"quantize", in, "-o", out, "--percentile", "99"}, {"error[command.arguments]", "--scale percentile"});
+    check_refused({"quantize", in, "-o", out, "--simulate", "--transpose"}, {"error[command.arguments]"});
+    check_refused({"quantize", in, "-o", out, "--per", "group", "--group", "99999999999999999999"}, {"a whole number of 64 bits"});
     check_refused({"quantize", folder.path() / "none", "-o", out}, {"error[safetensors.file]"});
     CHECK(!std::filesystem::exists(out));
 }
@@ -76,6 +110,8 @@ TEST_CASE("quantize chooses tensors by patterns") {
     CHECK(!matches_pattern("layer.0.w", "*.0"));
     CHECK(matches_pattern("layer.12.w", "re:layer\\.[0-9]+\\.w"));
     CHECK(!matches_pattern("layer.12.wx", "re:layer\\.[0-9]+\\.w"));
+    CHECK(matches_pattern(std::string(100000, 'a'), "re:.*"));
+    CHECK(!matches_pattern(std::string(40, 'a'), "re:(a*)*b"));
 }
 
 }  // namespace tessera::test_quantize

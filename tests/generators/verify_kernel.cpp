@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/expr/function.h"
 #include "algorithms/library/library.h"
 #include "schedules/target/target.h"
 #include "tests/generators/harness.h"
@@ -123,13 +124,53 @@ TEST_CASE("kernels with elements of four bits are compared, and certified elemen
         {"verify", "codes_of", "--target", "avx2", "--schedule", "none", "--certificate", "--json", "--extents", "M=3", "N=7"}, registry);
     INFO(out.out << out.err);
     REQUIRE(out.code == 0);
-    CHECK(nlohmann::json::parse(out.out)["certificate"]["outputs"][0]["elements"] == 21);
+    const auto y = nlohmann::json::parse(out.out)["certificate"]["outputs"][0];
+    CHECK(y["elements"] == 21);
+    CHECK(y["bound"].is_null());
+    CHECK(y["error"]["largest"] > 0);  // of numbers, and not of bytes
+    CHECK(y["error"]["largest"] <= 1);
     const Outcome stable = generator({"verify", "decoded", "--target", "avx2", "--schedule", "none", "--stable", "--range", "w=-6,6",
                                       "x=-1,1", "--extents", "N=4", "K=9"},
                                      registry);
     INFO(stable.out << stable.err);
     CHECK(stable.code == 0);
     CHECK_THAT(stable.out, Catch::Contains("proved"));
+}
+
+TEST_CASE("what functions round away is in certificates and in proofs") {
+    Registry registry = numeric_registry();
+    Numerics flushed = numerics_named("f16");
+    flushed.name = "flushed", flushed.denormals = Denormals::flushed;
+    registry.add_numerics(flushed);
+    for (const std::string &numerics : {"tf32", "flushed"}) {
+        const Outcome outcome = generator({"verify", "matmul", "--numerics", numerics, "--target", "avx2", "--schedule", "none",
+                                           "--certificate", "--stable", "--range=-1,1", "--extents", "M=3", "N=5", "K=40", "--json"},
+                                          registry);
+        INFO(numerics << outcome.out << outcome.err);
+        REQUIRE(outcome.code == 0);
+        const auto json = nlohmann::json::parse(outcome.out);
+        const auto y = json["certificate"]["outputs"][0];
+        CHECK(y["unbounded"] == 0);
+        CHECK(y["bound"] >= y["error"]["largest"]);
+        CHECK(json["stability"]["proved"] == true);
+    }
+    // A function of one's own may have another definition in f64: nobody says how far the two are apart.
+    registry.add("nearly", "y = nearly sqrt(x)", [](const Numerics &n) {
+        Builder f("nearly", n);
+        const Dim N = f.dim("N");
+        const Expr x = input(0, DType::f32), wide = input(0, DType::f64);
+        const FunctionRef nearly = make_function("nearly", 1, x * constant(DType::f32, 0.75), wide * constant(DType::f64, 0.7));
+        const Tile of = f.input("x", {N});
+        return f.output("y", Tile(&f, applied(nearly, {of.value()}), {"N"})).build();
+    });
+    const Outcome outcome = generator({"verify", "nearly", "--target", "avx2", "--schedule", "none", "--certificate", "--stable",
+                                       "--range=-1,1", "--extents", "N=9", "--json"},
+                                      registry);
+    INFO(outcome.out << outcome.err);
+    const auto json = nlohmann::json::parse(outcome.out);
+    CHECK(json["certificate"]["outputs"][0]["bound"].is_null());
+    CHECK_THAT(json["certificate"]["outputs"][0]["unknown"].get<std::string>(), Catch::Contains("another definition in f64"));
+    CHECK(json["stability"]["stages"].back()["error"].is_null());
 }
 
 TEST_CASE("a certificate of packed operands, of states, and in f64") {

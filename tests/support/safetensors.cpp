@@ -91,7 +91,9 @@ TEST_CASE("safetensors: broken files are refused in words") {
         {file_of(one("F32", "2", "0,8"), 9), "safetensors.offsets"},
         {file_of(one("F32", "2", "1,9"), 9), "safetensors.offsets"},
         {file_of(one("F32", "2", "0,8").insert(1, R"("v":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},)"), 12), "safetensors.offsets"},
-        {file_of(one("F32", "0,9223372036854775807", "0,8"), 8), "safetensors.offsets"},
+        {file_of(one("F32", "0,1000", "0,8"), 8), "safetensors.offsets"},
+        {file_of(one("F32", "0,9223372036854775807", "0,0"), 0), "safetensors.shape"},
+        {file_of(one("F32", "1099511627776,1099511627776,0", "0,0"), 0), "safetensors.shape"},
     };
     for (const auto &[content, id] : cases) {
         INFO(content.substr(0, 200));
