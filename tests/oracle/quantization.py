@@ -79,13 +79,15 @@ def of_counts(values, x, per, axis, group):
 
 class Scheme:
     def __init__(self, format, per="channel", axis=0, group=32, scales="f32", fit="minmax", percent=99.9, zeros=False):
-        self.words = ["--format", format, "--scale", fit, "--percentile", str(percent), "--axis", str(axis)]
+        self.words = ["--format", format, "--scale", fit, "--axis", str(axis)]
+        self.words += ["--percentile", str(percent)] if fit == "percentile" else []
         self.words += ["--zero-points"] if zeros else []
         if format in PRESETS:
             format, group, scales = PRESETS[format]
             per = "group"
         else:
-            self.words += ["--per", per, "--group", str(group), "--scales", scales]
+            self.words += ["--per", per, "--scales", scales]
+            self.words += ["--group", str(group)] if per == "group" else []
         self.format, self.per, self.axis, self.group, self.scales, self.fit = format, per, axis, group, scales, fit
         self.percent, self.zeros = percent, zeros
         self.largest = INTEGERS[format][1] if format in INTEGERS else float(ml_dtypes.finfo(FLOATS[format]).max)
