@@ -255,11 +255,6 @@ static void check_one_part(const std::string &algorithm, const std::string &func
                                            "_parts gives a tile for each.");
 }
 
-// What has at most ten bits of mantissa: a cast of a narrow float.
-static bool is_narrow(const Expr &value) {
-    return value.kind() == ExprKind::cast && is_float(value->args[0].type()) && traits_of(value->args[0].type()).mantissa <= 10;
-}
-
 std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
                                 const Tile &where) {
     const std::vector<std::string> all = dims_of_all(inputs);
@@ -275,8 +270,10 @@ std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &i
         if (!contains(over, d) && !contains(extra, d)) dims.push_back(d);
     std::vector<Expr> values = operands(monoid, inputs, all);
     if (algorithm_.numerics.tf32 && monoid.name == "dot")
-        for (Expr &value : values)
-            if (value.type() == DType::f32 && !is_narrow(value)) value = round_tf32(value);
+        for (Expr &value : values) {
+            const bool was_narrow = value.kind() == ExprKind::cast && is_narrow_float(value->args[0].type());  // ten bits or fewer
+            if (value.type() == DType::f32 && !was_narrow) value = round_tf32(value);
+        }
     return make_fold({fresh(monoid.name), dims, Reduce{monoid, over, std::move(values), where ? where.value() : Expr(), {}}});
 }
 

@@ -94,9 +94,9 @@ public:
     // the update, it reads what the update wrote. One that was `named` before the update keeps what it read.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
-    // Donates an input: its memory becomes the result, and the kernel has one argument for both, which it reads and writes (a state). `donated`
-    // is the tile of a whole input, `value` has its dims; it is rounded to the input's type. An unnamed tile of the
-    // input is only an expression, which reads what it became where it is used later, as with update(). UserError algorithm.donate.
+    // Donates an input: its memory becomes the result, and the kernel has one argument for both, which it reads and writes (a state).
+    // `donated` is the tile of a whole input, `value` has its dims; it is rounded to the input's type. An unnamed tile of the input is only
+    // an expression, which reads what it became where it is used later, as with update(). UserError algorithm.donate.
     Builder &output_in_place(const Tile &donated, const Tile &value);
 
     // Calls another algorithm and gives its outputs. `arguments` are in the order in which it declares inputs and states;

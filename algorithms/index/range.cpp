@@ -62,7 +62,7 @@ static Interval range_of_remainder(const Expr &atom, Interval x, Interval d, con
     return r;
 }
 
-static Interval range_of_operation(const Expr &e, const Bounds &b) {
+static Interval make_range_of_operation(const Expr &e, const Bounds &b) {
     auto arg = [&](size_t i) { return range_of_expr(e->args[i], b); };
     switch (e->op) {
     case Op::div: return range_of_quotient(arg(0), arg(1));
@@ -109,6 +109,17 @@ static Interval range_of_operation(const Expr &e, const Bounds &b) {
     return {};
 }
 
+// Minima of minima look at each of theirs again and again. Low ones are found as fast as they would be remembered.
+static Interval range_of_operation(const Expr &e, const Bounds &b) {
+    constexpr int low = 6;
+    if (e->height <= low) return make_range_of_operation(e, b);
+    Bounds::Answers &answers = b.answers(e->variables);
+    if (const Interval *known = answers.ranges.find(e.get())) return *known;
+    const Interval made = make_range_of_operation(e, b);
+    answers.kept.push_front(e);
+    return *answers.ranges.add(e.get()).first = made;
+}
+
 static Interval range_of_type(DType type) {
     // Of positions more is known than their type, and numbers of 64 bits may be any.
     if (is_float(type) || type == DType::index || type == DType::i64) return {};
@@ -136,14 +147,7 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
         i = {some ? lo.lo : std::min(lo.lo, last.lo), some ? last.hi : std::max(lo.hi, last.hi)};
         break;
     }
-    case ExprKind::operation: {
-        // Minima of minima look at each of theirs again and again.
-        Bounds::Answers &answers = b.answers(e->variables);
-        if (const Interval *known = answers.ranges.find(e.get())) return *known;
-        i = meet(range_of_operation(e, b), b.known(e));
-        answers.kept.push_front(e);
-        return *answers.ranges.add(e.get()).first = i;
-    }
+    case ExprKind::operation: i = range_of_operation(e, b); break;
     case ExprKind::constant:
     case ExprKind::parameter:
     case ExprKind::load:

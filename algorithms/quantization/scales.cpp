@@ -37,9 +37,13 @@ public:
     }
     std::optional<float> tensor_scale() const { return tensor_scale_; }
 
+    // With zero points 0 lies in it.
     Range range(const Distribution &d) const {
-        if (rule_.fit != Fit::percentile) return {d.lowest(), d.highest()};
-        if (rule_.zero_points) return {d.percentile(100 - rule_.percent), d.percentile(rule_.percent)};
+        const bool is_cut = rule_.fit == Fit::percentile;
+        if (rule_.zero_points)
+            return {std::min(is_cut ? d.percentile(100 - rule_.percent) : d.lowest(), 0.0),
+                    std::max(is_cut ? d.percentile(rule_.percent) : d.highest(), 0.0)};
+        if (!is_cut) return {d.lowest(), d.highest()};
         const double limit = d.percentile_of_magnitudes(rule_.percent);
         return {-limit, limit};
     }
@@ -64,12 +68,11 @@ public:
 
 private:
     // A scale is a range's span by the steps of its codes.
-    double span(const Range &r) const { return rule_.zero_points ? std::max(r.highest, 0.0) - std::min(r.lowest, 0.0) : r.limit(); }
+    double span(const Range &r) const { return rule_.zero_points ? r.highest - r.lowest : r.limit(); }
     double steps() const { return rule_.zero_points ? format_.highest - format_.lowest : format_.largest(); }
 
-    Choice of_range(Range r) const {
-        if (rule_.zero_points) r = {std::min(r.lowest, 0.0), std::max(r.highest, 0.0)};
-        Choice made = of_scale(span(r) / steps(), span(r));
+    Choice of_range(const Range &r) const {
+        Choice made = of_span(span(r));
         for (place_zero(made, r); !is_finite(made, r); place_zero(made, r)) made = below(made);
         return made;
     }
@@ -98,8 +101,8 @@ private:
     }
 
     // Rounded to f32 and then up, as quantize of build/quantized.h does.
-    Choice of_scale(double scale, double range) const {
-        const float wanted = std::max(static_cast<float>(scale), 0x1p-126f);
+    Choice of_span(double span) const {
+        const float wanted = std::max(static_cast<float>(span / steps()), 0x1p-126f);
         if (rule_.scales == DType::f32) return {wanted, wanted, 0};
         const double unit = tensor_scale_ ? static_cast<double>(*tensor_scale_) : 1;
         const DTypeTraits &traits = traits_of(rule_.scales);
@@ -108,7 +111,7 @@ private:
             throw UserError("quantization.rule",
                             fmt::format("a range of {:g} needs a scale of {:g} for codes of {}, and {} ends at {:g}. Take scales of "
                                         "another type.",
-                                        range, real, format_.name, traits.name, highest_finite(traits)));
+                                        span, real, format_.name, traits.name, highest_finite(traits)));
         float stored = rounded(Rounding::up, real);
         if (traits.has_zero && !(stored > 0)) stored = static_cast<float>(decoded(traits, 1));
         return {stored, in_f32(stored), 0};

@@ -44,6 +44,13 @@ struct Preset {
 constexpr Preset presets[] = {
     {"mxfp8", "f8e4m3fn", 32, DType::f8e8m0fnu}, {"mxfp4", "f4e2m1fn", 32, DType::f8e8m0fnu}, {"nvfp4", "f4e2m1fn", 16, DType::f8e4m3fn}};
 
+// Nothing for a format that says its codes alone.
+const Preset *preset_named(const std::string &format) {
+    for (const Preset &preset : presets)
+        if (format == preset.name) return &preset;
+    return nullptr;
+}
+
 struct StoredType {
     DType type;
     const char *name;  // in safetensors
@@ -108,10 +115,9 @@ struct Plan {
 
     explicit Plan(const QuantizeOptions &o) : per(o.per), axis(o.axis), group(o.group) {
         rule = {o.fit, o.percent, o.zero_points, dtype_named(o.scale_type)};
-        std::string codes = o.format;
-        for (const Preset &preset : presets)
-            if (o.format == preset.name) codes = preset.codes, per = Per::group, group = preset.group, rule.scales = preset.scales;
-        format = &code_format(codes);
+        const Preset *preset = preset_named(o.format);
+        if (preset) per = Per::group, group = preset->group, rule.scales = preset->scales;
+        format = &code_format(preset ? preset->codes : o.format);
     }
     Blocks blocks(size_t rank) const {
         return per == Per::tensor ? per_tensor(rank) : per == Per::channel ? per_channel(rank, axis) : per_group(rank, axis, group);
@@ -187,11 +193,11 @@ ordered_json known_quantization(const Safetensors &file, const std::string &subj
 // Options that a format says already, or that something else would have to ask for.
 void check_options(const CommandLine &line, const QuantizeOptions &o) {
     const auto refuse = [](const std::string &what) { throw UserError("command.arguments", what); };
-    for (const Preset &preset : presets)
+    if (const Preset *preset = preset_named(o.format))
         for (const char *name : {"--per", "--group", "--scales"})
-            if (o.format == preset.name && line.has(name))
-                refuse(fmt::format("{}: --format {} says it already: groups of {} with scales of {}. Leave it out.", name, preset.name,
-                                   preset.group, name_of(preset.scales)));
+            if (line.has(name))
+                refuse(fmt::format("{}: --format {} says it already: groups of {} with scales of {}. Leave it out.", name, preset->name,
+                                   preset->group, name_of(preset->scales)));
     if (line.has("--group") && o.per != Per::group) refuse("--group: expected --per group with it. Add that, or leave it out.");
     if (line.has("--percentile") && o.fit != Fit::percentile)
         refuse("--percentile: expected --scale percentile with it. Add that, or leave it out.");
@@ -300,7 +306,7 @@ Command quantize_command(ProgramLine &program) {
         .excludes(line.added("--transpose"));
     line.flag("--json", o->json, "Print JSON");
     return {line, [=] {
-                const bool grouped = o->per == Per::group || o->format.starts_with("mxfp") || o->format == "nvfp4";
+                const bool grouped = o->per == Per::group || preset_named(o->format);
                 if (!line.has("--axis")) o->axis = grouped ? -1 : 0;
                 if (line.has("--symmetric")) o->zero_points = false;
                 check_options(line, *o);

@@ -256,10 +256,13 @@ std::optional<Box> written_box(const Array &array, RandomNumbers &random) {
     return box;
 }
 
-// The elements of four bits in a box of bytes.
-Box box_of_elements(Box bytes, int64_t extent) {
-    if (!bytes.empty()) bytes.back() = {2 * bytes.back().lo, std::min(2 * bytes.back().hi + 1, extent - 1)};
-    return bytes;
+// A box of what is stored, as one of what a caller sees: two of four bits for each byte.
+Box as_declared(const Argument &argument, Box stored, const Extents &extents) {
+    if (argument.half_bytes && !stored.empty()) {
+        const int64_t extent = shape_of(declared_tensor(argument), extents).back();
+        stored.back() = {2 * stored.back().lo, std::min(2 * stored.back().hi + 1, extent - 1)};
+    }
+    return stored;
 }
 
 // Adds the elements of the box that were written; of four bits, as their bytes in `stored` were.
@@ -339,9 +342,7 @@ std::string difference_from_algorithm(const PreparedKernel &p, const Extents &sy
         for (const Argument &a : program.arguments)
             if (a.written && !is_whole)
                 if (const auto box = written_box(got.at(a.tensor.name), random))
-                    own.boxes.emplace(a.tensor.name, a.half_bytes && !box->empty()
-                                                         ? box_of_elements(*box, shape_of(declared_tensor(a), extents).back())
-                                                         : *box);
+                    own.boxes.emplace(a.tensor.name, as_declared(a, *box, extents));
         if (!is_whole && own.boxes.empty()) return "";
         exact.boxes = own.boxes;
         const Arrays declared = reference_results(p, inputs, own), truth = reference_results(p, inputs, exact);

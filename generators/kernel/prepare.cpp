@@ -110,9 +110,11 @@ static PreparedKernel unscheduled(const Registry &registry, const KernelOptions 
     PreparedKernel p;
     const Algorithm declared = load_algorithm(registry, options, &p.options);
     p.declared = in_bytes(declared);
+    const auto stays = [&](const Call &call) {
+        return std::any_of(p.declared.calls().begin(), p.declared.calls().end(), [&](const Call &c) { return c.scope == call.scope; });
+    };
     for (const Call &call : declared.calls())
-        if (p.declared.calls().size() != declared.calls().size() && !options.quiet &&
-            std::none_of(p.declared.calls().begin(), p.declared.calls().end(), [&](const Call &c) { return c.scope == call.scope; }))
+        if (!options.quiet && !stays(call))
             std::cerr << "note: " << declared.name << ": call '" << call.scope << "' has tensors of four bits an element and is inlined; "
                       << "a schedule names its stages, '" << call.scope << ".…', and not the call\n";
     p.fixed = parse_shape(options.shape);

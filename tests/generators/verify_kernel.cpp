@@ -142,7 +142,7 @@ TEST_CASE("what functions round away is in certificates and in proofs") {
     Numerics flushed = numerics_named("f16");
     flushed.name = "flushed", flushed.denormals = Denormals::flushed;
     registry.add_numerics(flushed);
-    for (const std::string &numerics : {"tf32", "flushed"}) {
+    for (const char *numerics : {"tf32", "flushed"}) {
         const Outcome outcome = generator({"verify", "matmul", "--numerics", numerics, "--target", "avx2", "--schedule", "none",
                                            "--certificate", "--stable", "--range=-1,1", "--extents", "M=3", "N=5", "K=40", "--json"},
                                           registry);
