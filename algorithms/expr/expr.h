@@ -97,8 +97,8 @@ struct Expr::Node {
 // How results go with the first argument while others stay.
 enum class Course : uint8_t { any, rising, falling };
 
-// Of a function of one argument that rounds: in real arithmetic it is its argument. It never falls, keeps signs, and moves a value by at
-// most a part of its magnitude and so much more.
+// A function that rounds: in real arithmetic it is its first argument; others say how to round. It never falls, keeps signs, and moves a
+// value by at most a part of its magnitude and so much more.
 struct RoundingFacts {
     double relative = 0, absolute = 0;
 };

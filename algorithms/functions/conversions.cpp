@@ -209,20 +209,26 @@ Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate
     return stored(type, finished(f, c.base + kept + cast(DType::i32, carry), bits, magnitude, constant_int(DType::boolean, 1), saturate));
 }
 
+// A function that gives its first operand, but for less than `least`.
+static FunctionFacts facts_of_flush(double least) {
+    FunctionFacts facts;
+    facts.derivative = [](const Operands &x, int of) { return constant(x[0].type(), of == 0 ? 1 : 0); };
+    facts.rounds = RoundingFacts{.absolute = least};
+    return facts;
+}
+
+static Expr zero_of_sign(const Expr &x) {
+    const DType bits = x.type() == DType::f64 ? DType::i64 : DType::i32;
+    const Expr sign = constant_int(bits, bits == DType::i64 ? INT64_MIN : INT32_MIN);
+    return bitcast(x.type(), operation(Op::bit_and, {bitcast(bits, x), sign}));
+}
+
 static FunctionRef make_flush(const DTypeTraits &format) {
     const double least = std::ldexp(1.0, 1 - format.bias);
-    FunctionFacts facts;
-    facts.derivative = [](const Operands &x, int) { return constant(x[0].type(), 1); };
-    facts.rounds = RoundingFacts{.absolute = least};
     return make_function(
         std::string("flush_subnormals_") + format.name, 1,
-        [least](const Operands &x) {
-            const DType bits = x[0].type() == DType::f64 ? DType::i64 : DType::i32;
-            const Expr sign = constant_int(bits, bits == DType::i64 ? INT64_MIN : INT32_MIN);
-            const Expr zero = bitcast(x[0].type(), operation(Op::bit_and, {bitcast(bits, x[0]), sign}));
-            return select(abs(x[0]) < constant(x[0].type(), least), zero, x[0]);
-        },
-        facts);
+        [least](const Operands &x) { return select(abs(x[0]) < constant(x[0].type(), least), zero_of_sign(x[0]), x[0]); },
+        facts_of_flush(least));
 }
 
 Expr flush_subnormals(const Expr &x, DType of) {
@@ -235,6 +241,27 @@ Expr flush_subnormals(const Expr &x, DType of) {
         return made;
     }();
     return applied(all.at(of), {x});
+}
+
+constexpr double least_normal = 0x1p-126, scale = 0x1p60;
+
+Expr flush_tiny_sum(const Expr &sum, const Expr &scaled) {
+    static const FunctionRef flush = make_function(
+        "flush_tiny_sum", 2,
+        [](const Operands &x) {
+            auto number = [&](double value) { return constant(x[0].type(), value); };
+            const Expr is_tiny = abs(x[0]) <= number(least_normal) && abs(x[1]) < number(least_normal * scale);
+            return select(is_tiny, zero_of_sign(x[0]), x[0]);
+        },
+        facts_of_flush(least_normal));
+    return applied(flush, {sum, scaled});
+}
+
+// Where scaling overflows, the sum is 0 or far from tiny: both products of 24 bits and what they cancel with are multiples of more.
+Expr flushed_fma(const Expr &a, const Expr &b, const Expr &c) {
+    const Expr x = flush_subnormals(a, DType::f32), y = flush_subnormals(b, DType::f32), z = flush_subnormals(c, DType::f32);
+    const Expr up = constant(DType::f32, scale);
+    return flush_tiny_sum(fma(x, y, z), fma(x * up, y, z * up));
 }
 
 Expr round_tf32(const Expr &x) {

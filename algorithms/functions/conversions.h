@@ -23,6 +23,15 @@ Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate
 // NaN stays. UserError functions.type for another x, expr.cast where `of` is no float or has no zero.
 Expr flush_subnormals(const Expr &x, DType of);
 
+// `sum` of f32, or a zero of its sign where the sum that it was rounded from is tiny: where |sum| is at most the least normal number and
+// |scaled|, the same sum times 2^60 rounded, is below that number times 2^60. A sum that is less than the least normal number by at most
+// half of a subnormal step rounds up to it; scaled, it shows that it was less: "flush_tiny_sum".
+Expr flush_tiny_sum(const Expr &sum, const Expr &scaled);
+
+// a * b + c of f32 with one rounding to nearest even, where subnormal operands and tiny sums are zeros of their sign. A sum is tiny if it
+// is less than 2^-126 when it is rounded to 24 bits with an exponent that has no end: what x86 does in vdpbf16ps and tdpbf16ps.
+Expr flushed_fma(const Expr &a, const Expr &b, const Expr &c);
+
 // x of f32, rounded to nearest even to the 10 bits of mantissa that tensor cores take of a number in TF32 (NVIDIA, PTX ISA): "round_tf32".
 // UserError functions.type for another type.
 Expr round_tf32(const Expr &x);

@@ -1,6 +1,7 @@
 #include "compiler/interpret/running_error.h"
 
 #include <algorithm>
+#include <array>
 
 #include "algorithms/evaluate/tape_codes.h"
 #include "algorithms/expr/match.h"
@@ -8,7 +9,6 @@
 #include "compiler/interpret/function_image.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/interpret/operation_error.h"
-#include "compiler/tile/instruction.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -101,11 +101,19 @@ private:
 };
 
 Expr ErrorFollower::prepared(const Expr &e) {
-    static const Expr pattern = flushed(input(0, DType::f32));  // of dot2, told from bits: in real arithmetic it is nothing
+    // What dot2 does, found again: by name, in real arithmetic it does nothing.
+    static const Expr first = input(0, DType::f32), second = input(1, DType::f32);
+    static const std::array forms = {flush_subnormals(first, DType::f32), flush_tiny_sum(first, second)};
+    static const std::array patterns = {definition_of(forms[0]), definition_of(forms[1])};
     return rewrite(e, [](const Expr &n) -> Expr {
         if (!n.is_operation(Op::select) || n.type() != DType::f32) return {};
-        Matcher m;
-        return m.match(pattern, n) ? flush_subnormals(m.inputs.at(0), DType::f32) : Expr();
+        for (size_t i = 0; i < forms.size(); i++)
+            if (Matcher m; m.match(patterns[i], n)) {
+                Operands operands;
+                for (const auto &[number, operand] : m.inputs) operands.push_back(operand);
+                return applied(forms[i]->function, operands);
+            }
+        return {};
     });
 }
 

@@ -4,6 +4,7 @@
 
 #include "algorithms/text/hash.h"
 #include "algorithms/text/print.h"
+#include "algorithms/text/shared_text.h"
 #include "compiler/lower/context/lowering.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/context/stage_nest.h"
@@ -144,13 +145,18 @@ private:
         return join(all, "; ");
     }
 
+    const Instruction *family_of(const Stage &host) const {
+        const std::optional<std::string> &name = lowering_->knobs(host.name).instruction;
+        return name ? find_instruction(*name) : nullptr;
+    }
+
     // In which order the stage takes its elements, where it is another one than that of its dims; and by which instructions.
     std::string exception_of(const Stage &stage) const {
         const std::vector<std::string> dims = ordered_dims(stage);
         if (dims.empty()) return "";
         const Stage &host = host_of(stage);
         const Knobs &k = lowering_->knobs(host.name);
-        const Instruction *family = k.instruction ? find_instruction(*k.instruction) : nullptr;
+        const Instruction *family = family_of(host);
         const int64_t group = family ? family->group : 1;
         std::string text = family && family->family != InstructionFamily::fma ? "by " + family->name : "";
         auto add = [&](const std::string &more) { text += (text.empty() ? "" : ", ") + more; };
@@ -232,6 +238,11 @@ private:
     void take_stages() {
         for (const Stage &stage : split_.stages()) {
             if (const std::string exception = exception_of(stage); !exception.empty()) exceptions_ += stage.name + ": " + exception + "\n";
+            // A family's name means what it means today.
+            if (const Instruction *family = family_of(stage); family && family->meaning.defined()) {
+                SharedText text({family->meaning});
+                exceptions_ += text.finish("", family->name + ": " + text(family->meaning));
+            }
             const Stage *origin = origin_of(stage);
             if (!origin || (!is_fold(*origin) && ordered_dims(*origin).size() < 2)) continue;
             auto tree = std::find_if(result_.folds.begin(), result_.folds.end(), [&](auto &f) { return f.stage == origin->name; });

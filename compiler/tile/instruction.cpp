@@ -9,14 +9,12 @@
 
 namespace tessera {
 
-Expr flushed(const Expr &x) { return definition_of(flush_subnormals(x, DType::f32)); }
-
 namespace {
 
 Expr dot2() {
-    auto element = [](int i) { return flushed(cast(DType::f32, input(i, DType::bf16))); };
-    auto step = [&](int i, const Expr &sum) { return flushed(fma(element(2 * i), element(2 * i + 1), sum)); };
-    return step(0, step(1, flushed(left(0, DType::f32))));
+    auto element = [](int i) { return cast(DType::f32, input(i, DType::bf16)); };
+    auto step = [&](int i, const Expr &sum) { return flushed_fma(element(2 * i), element(2 * i + 1), sum); };
+    return expand_functions(step(0, step(1, left(0, DType::f32))));
 }
 
 Expr dot4() {
@@ -89,8 +87,8 @@ Algorithm with_mul_add(Algorithm a, const KnobsByStage &stages) {
 
 // What a family that flushes does to its operands by itself.
 static Expr without_flush(const Expr &e) {
-    static const Expr pattern = flushed(input(0, DType::f32)), named = flush_subnormals(input(0, DType::f32), DType::bf16);
-    for (const Expr &form : {pattern, named})
+    static const Expr named = flush_subnormals(input(0, DType::f32), DType::bf16);
+    for (const Expr &form : {definition_of(named), named})
         if (Matcher m; m.match(form, e)) return m.inputs.at(0);
     return e;
 }

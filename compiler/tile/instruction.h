@@ -9,8 +9,8 @@
 //   fma      left + a * b with one rounding, one element at a time
 //   mul_add  the same with a rounding each: what processors without fma do in two instructions, where one fma takes them
 //            some fifty. It is a rewrite of the fold, so other bits come out
-//   dot2     f32 += bf16 * bf16, two elements, the second first; every fma flushes subnormal operands and results to zero,
-//            whatever the rounding mode (vdpbf16ps; Intel, Architecture Instruction Set Extensions, 319433-040, 2.4)
+//   dot2     f32 += bf16 * bf16, two elements, the second first, each by a flushed_fma (algorithms/functions/conversions.h), whatever the
+//            rounding mode (vdpbf16ps; Intel, Architecture Instruction Set Extensions, 319433-040, 2.4)
 //   dot4     i32 += u8 * i8, four elements, wrapping (vpdpbusd; ARM's sdot, twice; AVX2's vpmaddwd of even bytes and of odd ones)
 #pragma once
 #include <optional>
@@ -40,9 +40,6 @@ const Instruction *find_instruction(const std::string &name);
 bool is_on(const Instruction &family, const Target &target);
 // How many instructions a step takes on such a target, without what the rows of a register tile share.
 int instructions_of(const Instruction &family, const Target &target);
-
-// x of f32, or a zero of its sign where x is subnormal: what dot2 does to operands and results.
-Expr flushed(const Expr &x);
 
 // Whether the monoid adds a * b with one rounding.
 bool is_sum_of_products(const Monoid &monoid);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+#include <random>
 
 #include "algorithms/build/random.h"
 #include "algorithms/evaluate/tape.h"
@@ -379,6 +380,48 @@ TEST_CASE("formats: what casts take, and what they refuse") {
     CHECK(code_of([&] { bitcast(DType::f8e5m2, input(0, DType::f8e4m3)); }) == "expr.bitcast");
     CHECK(code_of([&] { input(0, DType::f8e5m2) + input(1, DType::f8e5m2); }) == "expr.type");
     CHECK(code_of([&] { round_stochastic(input(0, DType::f64), DType::bf16, input(1, DType::i64)); }) == "expr.cast");
+}
+
+TEST_CASE("flushed_fma decides by the sum itself whether it is tiny") {
+    const Expr x = input(0, DType::f32), y = input(1, DType::f32), z = left(0, DType::f32);
+    const Expr value = flushed_fma(x, y, z);
+    auto of = [&](float a, float b, float c) {
+        const Expr e = rewrite(value, [&](const Expr &n) -> Expr {
+            if (n.kind() == ExprKind::left) return constant(DType::f32, c);
+            return n.kind() == ExprKind::input ? constant(DType::f32, n->number ? b : a) : Expr();
+        });
+        const Expr result = expand_functions(e);
+        REQUIRE(result.is_constant());
+        return static_cast<float>(result->value.real);
+    };
+    std::mt19937 random(17);
+    auto integer = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+    auto any = [&](int exponent) { return std::ldexp(1.0f + static_cast<float>(random() >> 9) * 0x1p-23f, exponent); };
+    int in_sliver = 0;
+    for (int i = 0; i < 20000; i++) {
+        // 24 bits each; c is -a b and a little, or a power of two, around 2^-126.
+        const int middle = integer(-90, -30);
+        const bool cancels = integer(0, 1) != 0, negative = integer(0, 1) != 0;
+        const float a = any(middle), b = any((cancels ? integer(-128, -100) : integer(-156, -148)) - middle);
+        float c = cancels ? -static_cast<float>(static_cast<double>(a) * b) + integer(-2, 2) * 0x1p-126f : -0x1p-126f;
+        if (negative) c = -c;
+        const float p = negative ? -a : a, z_is = std::fpclassify(c) == FP_SUBNORMAL ? std::copysign(0.0f, c) : c;
+        const double product = static_cast<double>(p) * b, high = product + z_is, part = high - product;
+        const double low = (product - (high - part)) + (z_is - part);
+        const float rounded = std::fma(p, b, z_is);
+        const double least = 0x1p-126 - 0x1p-151, size = std::fabs(high);
+        const bool is_tiny = size < least || (size == least && (high < 0 ? low > 0 : low < 0));
+        const float want = is_tiny ? std::copysign(0.0f, rounded) : rounded;
+        INFO(p << " * " << b << " + " << c);
+        CHECK(std::bit_cast<uint32_t>(of(p, b, c)) == std::bit_cast<uint32_t>(want));
+        in_sliver += is_tiny && std::fabs(rounded) == 0x1p-126f;
+    }
+    CHECK(in_sliver > 1000);
+    CHECK(std::isnan(of(NAN, 1, 1)));
+    CHECK(of(0x1p100f, 0x1p-126f, -0x1p-26f) == 0);
+    CHECK(of(0x1p100f, 0, 0x1p-126f) == 0x1p-126f);
+    CHECK(of(0x1p127f, 0x1p127f, 1) == std::numeric_limits<float>::infinity());
+    CHECK(of(0x1p-127f, 0x1p127f, 0x1p-126f) == 0x1p-126f);  // an operand that is subnormal is nothing
 }
 
 }  // namespace tessera::test_formats

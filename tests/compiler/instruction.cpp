@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
+#include <sstream>
 
 #include "algorithms/build/builder.h"
 #include "algorithms/evaluate/reference.h"
@@ -25,27 +26,82 @@ using namespace tessera::test;
 
 static float widened(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 static float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
-static float step(uint16_t a, uint16_t b, float sum) { return flushed(std::fma(flushed(widened(a)), flushed(widened(b)), flushed(sum))); }
+
+// The product is exact in double, and its sum with an f32 is `high + low` exactly: so whether it is tiny is asked of the sum itself.
+static float step(uint16_t a, uint16_t b, float sum) {
+    const float x = flushed(widened(a)), y = flushed(widened(b)), z = flushed(sum), rounded = std::fma(x, y, z);
+    const double product = static_cast<double>(x) * y, high = product + z, part = high - product;
+    const double low = (product - (high - part)) + (z - part);
+    constexpr double rounds_to_normal = 0x1p-126 - 0x1p-151;
+    const double size = std::fabs(high);
+    const bool is_tiny = size < rounds_to_normal || (size == rounds_to_normal && (high < 0 ? low > 0 : low < 0));
+    return is_tiny ? std::copysign(0.0f, rounded) : rounded;
+}
 static float dot2(float sum, const uint16_t *a, const uint16_t *b) { return step(a[0], b[0], step(a[1], b[1], sum)); }
+// What differs from it only where a sum of less than 2^-126 rounds up to it.
+static float dot2_of_rounded(float sum, const uint16_t *a, const uint16_t *b) {
+    auto one = [](uint16_t x, uint16_t y, float z) { return flushed(std::fma(flushed(widened(x)), flushed(widened(y)), flushed(z))); };
+    return one(a[0], b[0], one(a[1], b[1], sum));
+}
 
 static bool same(float a, float b) { return (std::isnan(a) && std::isnan(b)) || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
-// Values over the whole range, close to one another, and around the smallest normal number.
 struct Pairs {
     std::mt19937 random{7};
     uint16_t a[2], b[2];
     float sum;
 
-    uint16_t near(uint16_t bits, int exponent, int width) {
-        return static_cast<uint16_t>((bits & 0x807f) | ((exponent + (bits >> 7) % width) << 7));
+    static constexpr std::array kinds = {"moderate", "any bits",      "tiny",  "around the least normal", "huge", "cancelling",
+                                         "special",  "powers of two", "sliver"};
+
+    bool coin() { return random() % 2 != 0; }
+    // Of a size in [2^least, 2^(most + 1)).
+    float spread(int least, int most) {
+        const int exponent = least + static_cast<int>(random() % static_cast<uint32_t>(most - least + 1));
+        return std::ldexp(1.0f + static_cast<float>(random() >> 9) * 0x1p-23f, exponent) * (coin() ? 1.0f : -1.0f);
     }
-    void next(int kind) {
-        for (int i = 0; i < 2; i++) a[i] = static_cast<uint16_t>(random()), b[i] = static_cast<uint16_t>(random());
-        uint32_t s = random();
-        for (int i = 0; i < 2 && kind > 0; i++) a[i] = near(a[i], kind == 1 ? 120 : 60, 12), b[i] = near(b[i], kind == 1 ? 120 : 0, 12);
-        if (kind == 1) s = (s & 0x807fffff) | ((118 + (s >> 23) % 24) << 23);
-        if (kind == 2) s = (s & 0x807fffff) | ((s >> 23) % 6 << 23);
-        sum = std::bit_cast<float>(s);
+    static uint16_t cut(float x) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16); }
+    float special() {
+        constexpr float inf = std::numeric_limits<float>::infinity();
+        constexpr float all[] = {0.0f,      1.0f,        inf,      std::numeric_limits<float>::quiet_NaN(), 0x1p-126f, 0x1p-127f,
+                                 0x1p-149f, 0x1.fep127f, 0x1p-133f};
+        return all[random() % std::size(all)] * (coin() ? 1.0f : -1.0f);
+    }
+    void next(size_t kind) {
+        for (int i = 0; i < 2; i++) {
+            const int middle = static_cast<int>(random() % 60) - 100;
+            switch (kind) {
+            case 0: a[i] = cut(spread(-4, 4)), b[i] = cut(spread(-4, 4)), sum = spread(-4, 4); break;
+            case 1: a[i] = cut(std::bit_cast<float>(static_cast<uint32_t>(random()))), b[i] = static_cast<uint16_t>(random()); break;
+            case 2: a[i] = cut(spread(-126, -50)), b[i] = cut(spread(-80, -1)), sum = spread(-149, -100); break;
+            case 3: a[i] = cut(spread(middle, middle)), b[i] = cut(spread(-128 - middle, -122 - middle)), sum = spread(-128, -124); break;
+            case 4: a[i] = cut(spread(60, 66)), b[i] = cut(spread(55, 64)), sum = spread(100, 127); break;
+            case 5: a[i] = cut(spread(-10, 10)), b[i] = cut(spread(-10, 10)); break;
+            case 6: a[i] = cut(special()), b[i] = cut(special()), sum = special(); break;
+            case 7: a[i] = cut(coin() ? 0x1p24f : -1.0f), b[i] = cut(coin() ? 1.0f : -1.0f), sum = coin() ? 0x1p24f : -1.0f; break;
+            default: break;
+            }
+        }
+        if (kind == 1) sum = std::bit_cast<float>(static_cast<uint32_t>(random()));
+        if (kind == 5) {
+            sum = -widened(a[0]) * widened(b[0]) * (coin() ? 1.0f : 1 + 0x1p-23f);
+            if (coin()) a[1] = a[0], b[1] = b[0] ^ 0x8000;
+        }
+        // 2^-126 less a product that does not reach the next subnormal number; the other product is nothing, or too small to matter.
+        if (kind == 8) {
+            const int own = static_cast<int>(random() % 2), middle = -60 - static_cast<int>(random() % 30);
+            const int size = -155 + static_cast<int>(random() % 6);
+            sum = coin() ? 0x1p-126f : -0x1p-126f;
+            const float x = coin() ? std::ldexp(1.0f, middle) : std::fabs(spread(middle, middle));
+            const float y = coin() ? std::ldexp(1.0f, size - middle) : std::fabs(spread(size - middle, size - middle));
+            a[own] = cut(std::copysign(x, -sum)), b[own] = cut(y);
+            a[1 - own] = cut(coin() ? 0.0f : spread(-80, -80)), b[1 - own] = cut(spread(-74, -74));
+        }
+    }
+    std::string text() const {
+        std::ostringstream out;
+        out << std::hexfloat << sum << " + " << widened(a[0]) << " * " << widened(b[0]) << " + " << widened(a[1]) << " * " << widened(b[1]);
+        return out.str();
     }
 };
 
@@ -60,35 +116,49 @@ TEST_CASE("dot2 means two flushing fmas, the second element first") {
     for (size_t i = 0; i < 4; i++) CHECK(equal(matched[i + 1], operands[i]));
     CHECK(equal(matched[0], sum));
     Pairs p;
-    for (int i = 0; i < 3000; i++) {
-        p.next(i % 3);
+    int in_sliver = 0;
+    for (size_t i = 0; i < 9000; i++) {
+        p.next(i % Pairs::kinds.size());
         auto bf16 = [](uint16_t bits) { return constant(Scalar{DType::bf16, widened(bits), 0}); };
         Expr value = apply(family, constant(Scalar{DType::f32, p.sum, 0}), {bf16(p.a[0]), bf16(p.b[0]), bf16(p.a[1]), bf16(p.b[1])});
         REQUIRE(value.is_constant());
-        INFO(p.sum << " + " << widened(p.a[0]) << " * " << widened(p.b[0]) << " + " << widened(p.a[1]) << " * " << widened(p.b[1]));
+        INFO(Pairs::kinds[i % Pairs::kinds.size()] << ": " << p.text());
         CHECK(same(static_cast<float>(value->value.real), dot2(p.sum, p.a, p.b)));
+        in_sliver += !same(dot2(p.sum, p.a, p.b), dot2_of_rounded(p.sum, p.a, p.b));
     }
+    CHECK(in_sliver > 100);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx512bf16,avx512vl"))) static float hardware_dot2(const Pairs &p) {
+// By each width of the instruction that there is.
+__attribute__((target("avx512bf16,avx512vl"))) static std::array<float, 3> hardware_dot2(const Pairs &p) {
     auto pair = [](const uint16_t *x) { return static_cast<int>(x[0] | static_cast<uint32_t>(x[1]) << 16); };
-    __m128 r = _mm_dpbf16_ps(_mm_set1_ps(p.sum), (__m128bh)_mm_set1_epi32(pair(p.a)), (__m128bh)_mm_set1_epi32(pair(p.b)));
-    return _mm_cvtss_f32(r);
+    const int a = pair(p.a), b = pair(p.b);
+    return {_mm_cvtss_f32(_mm_dpbf16_ps(_mm_set1_ps(p.sum), (__m128bh)_mm_set1_epi32(a), (__m128bh)_mm_set1_epi32(b))),
+            _mm256_cvtss_f32(_mm256_dpbf16_ps(_mm256_set1_ps(p.sum), (__m256bh)_mm256_set1_epi32(a), (__m256bh)_mm256_set1_epi32(b))),
+            _mm512_cvtss_f32(_mm512_dpbf16_ps(_mm512_set1_ps(p.sum), (__m512bh)_mm512_set1_epi32(a), (__m512bh)_mm512_set1_epi32(b)))};
 }
 
-// The family is trusted because this holds on each processor that the tests have run on.
-TEST_CASE("vdpbf16ps does what dot2 means") {
+// The family is trusted because this holds on each processor that the tests have run on; compiler/DECISIONS.md names them.
+TEST_CASE("vdpbf16ps does what dot2 means, in every mode of rounding and of subnormal numbers") {
     if (!target_named("host").has("avx512_bf16")) {
         WARN("this processor has no avx512_bf16");
         return;
     }
+    constexpr unsigned usual = 0x1f80, downwards = 0x2000, flushes = 0x8040;
     Pairs p;
-    for (int i = 0; i < 1'500'000; i++) {
-        p.next(i % 3);
-        if (!same(hardware_dot2(p), dot2(p.sum, p.a, p.b)))
-            FAIL(p.sum << " + " << widened(p.a[0]) << " * " << widened(p.b[0]) << " + " << widened(p.a[1]) << " * " << widened(p.b[1]));
-    }
+    for (unsigned mode : {usual, usual | downwards, usual | flushes})
+        for (size_t kind = 0; kind < Pairs::kinds.size(); kind++)
+            for (int i = 0; i < 60'000; i++) {
+                p.next(kind);
+                _mm_setcsr(mode);
+                const std::array<float, 3> got = hardware_dot2(p);
+                _mm_setcsr(usual);
+                const float want = dot2(p.sum, p.a, p.b);
+                for (float one : got)
+                    if (!same(one, want))
+                        FAIL(Pairs::kinds[kind] << ": " << p.text() << " is " << one << " by the processor, means " << want);
+            }
 }
 #endif
 
@@ -221,6 +291,54 @@ TEST_CASE("a sum by an instruction family gives its bits, whatever the group lea
     check_grouped(target_named("avx512_bf16"), 16);
     check_grouped(target_named("avx512"), 16, false);
     for (int64_t lanes : {4, 8, 16}) check_grouped(target_named("avx2"), lanes, lanes == 8);
+}
+
+// Products of which many are 2^-126 and many next to nothing, so that sums come to lie just below 2^-126.
+static Arrays slivers_for(const Algorithm &algorithm, const Extents &shape, uint32_t seed) {
+    std::mt19937 random(seed);
+    Arrays arrays = make_inputs(algorithm, shape, seed);
+    for (auto &[name, a] : arrays)
+        for (int64_t i = 0; i < a.size(); i++) {
+            const int64_t k = name == "x" ? i % shape.at("K") : i / shape.at("N");
+            const double mantissa = 1 + random() % 128 / 128.0, sign = random() % 2 ? 1 : -1;
+            const double small = name == "x" ? 0x1p-70 : std::ldexp(1.0, -81 - static_cast<int>(random() % 5));
+            a.set(i, Scalar::of_real(a.dtype, sign * (k % 4 == 1 ? 0x1p-63 : mantissa * small)));
+        }
+    return arrays;
+}
+
+TEST_CASE("sums just below 2^-126 are zeros in every code") {
+    const Target target = target_named("avx512_bf16");
+    Case c{"wide", library::matmul_wide(numerics_named("bf16")), grouped("y", *find_instruction("dot2"), 2, 16), {}};
+    const std::vector<TileProgram> programs = {lowered(c, target)};
+    std::vector<std::unique_ptr<Loaded>> codes;
+    for (const Build &build : {Build{}, Build{"gcc", "-O1"}, Build{"gcc", "-O1 -DTESS_PORTABLE"}})
+        codes.push_back(std::make_unique<Loaded>(programs, target, build));
+    int in_sliver = 0;
+    for (int64_t k : {1, 2, 3, 8, 33}) {
+        const Extents shape = {{"M", 4}, {"N", 37}, {"K", k}};
+        INFO("K=" << k);
+        const Arrays inputs = slivers_for(c.algorithm, shape, static_cast<uint32_t>(k)),
+                     expected = run_interpreter(programs[0], shape, inputs, {});
+        const Array &y = expected.at("y"), &x = inputs.at("x"), &w = inputs.at("w");
+        for (int64_t m = 0; m < 4; m++)
+            for (int64_t n = 0; n < 37; n++) {
+                float sum = 0, rounded = 0;
+                for (int64_t i = 0; i < k; i += 2) {
+                    uint16_t a[2] = {}, b[2] = {};
+                    for (int64_t j = i; j < std::min(k, i + 2); j++) {
+                        a[j - i] = Pairs::cut(static_cast<float>(x.get(m * k + j).real));
+                        b[j - i] = Pairs::cut(static_cast<float>(w.get(j * 37 + n).real));
+                    }
+                    sum = dot2(sum, a, b), rounded = dot2_of_rounded(rounded, a, b);
+                }
+                CHECK(same(static_cast<float>(y.get(m * 37 + n).real), sum));
+                in_sliver += !same(sum, rounded);
+            }
+        for (const auto &code : codes)
+            if (runs_here(target)) CHECK(differ_in_bits(code->run(programs[0], shape, inputs, {}, {}), expected) == "");
+    }
+    CHECK(in_sliver > 20);
 }
 
 // Every byte there is, in both signs.

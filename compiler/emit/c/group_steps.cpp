@@ -69,21 +69,28 @@ std::string Operations::group_step(InstructionFamily family, CType t) {
         break;
     case InstructionFamily::dot2: {
         machine = machine_dot2(t.lanes, target_);
-        // The second element first; operands and results that are subnormal are zeros.
+        // The second element first.
         const std::string value_of = bitcast(DType::f32, {DType::i32, 0}), bits_of = bitcast(DType::i32, {DType::f32, 0});
-        if (fresh("flushed_f32"))
+        const std::string fused = fma({DType::f32, 0});
+        if (fresh("flushed_fma_f32")) {
             define("float", "flushed_f32", "float x",
                    fmt::format("    const int32_t bits = {}(x);\n    return bits & 0x7f800000 ? x : {}(bits & INT32_MIN);\n", bits_of,
                                value_of),
                    false);
+            define("float", "flushed_fma_f32", "float a, float b, float c",
+                   fmt::format("    const float x = flushed_f32(a), y = flushed_f32(b), z = flushed_f32(c), r = {0}(x, y, z);\n"
+                               "    if (!(r >= -0x1p-126f && r <= 0x1p-126f)) return r;\n"
+                               "    const float scaled = {0}(x * 0x1p60f, y, z * 0x1p60f);  /* shows what rounds up to 2^-126 */\n"
+                               "    return scaled > -0x1p-66f && scaled < 0x1p-66f ? {1}({2}(r) & INT32_MIN) : r;\n",
+                               fused, value_of, bits_of),
+                   false);
+        }
         portable = fmt::format(
             "    {0} r;\n    uint16_t x[{1}], y[{1}];\n    __builtin_memcpy(x, &a, sizeof x);\n    __builtin_memcpy(y, &b, sizeof y);\n"
-            "    for (int i = 0; i < {2}; i++) {{\n        float s = flushed_f32(sum[i]);\n        for (int j = 2 * i + 1; j >= 2 * i; "
-            "j--)\n"
-            "            s = flushed_f32({3}(flushed_f32({4}((int32_t)((uint32_t)x[j] << 16))), flushed_f32({4}((int32_t)((uint32_t)y[j] "
-            "<< 16))), s));\n"
+            "    for (int i = 0; i < {2}; i++) {{\n        float s = sum[i];\n        for (int j = 2 * i + 1; j >= 2 * i; j--)\n"
+            "            s = flushed_fma_f32({3}((int32_t)((uint32_t)x[j] << 16)), {3}((int32_t)((uint32_t)y[j] << 16)), s);\n"
             "        r[i] = s;\n    }}\n    return r;\n",
-            result, 2 * t.lanes, t.lanes, fma({DType::f32, 0}), value_of);
+            result, 2 * t.lanes, t.lanes, value_of);
         break;
     }
     }
