@@ -349,17 +349,4 @@ def rearrangements(f, rng):
             yield Case("slice", [x], [np.where((at >= 0) & (at < n), x[:, np.clip(at, 0, n - 1)], 0)], [("i4", begin)], {"step": step})
 
 
-def states(f, rng):
-    m, w, g = f(37), f(37), f(37)
-    momentum, decay, rate = (np.float64(np.float32(p)) for p in (0.9, 0.01, 0.1))
-    v = m * momentum + (g + w * decay)
-    yield Case("sgd_momentum", [m, w, g], [v, w - rate * v], [("f4", momentum), ("f4", decay), ("f4", rate)], states=2, absolute=1e-6)
-
-
-def cases():
-    rng = np.random.default_rng(1)
-
-    def f(*shape):
-        return rng.standard_normal(shape).astype("f4")
-    for topic in (products, low_bits, dynamic_channels, block_floats, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
-        yield from topic(f, rng)
+TOPICS = [products, low_bits, dynamic_channels, block_floats, normalizations, attention, convolutions, tokens, selections, rearrangements]

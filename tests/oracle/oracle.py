@@ -23,6 +23,7 @@ from generated import Library, dense, host_features, targets_for  # noqa: E402
 # NumPy has no bf16: u2 holds its bits.
 DTYPES = {"f2": "f16", "f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64", "i1": "i8", "u1": "u8", "u2": "bf16",
           "b1": "bool"}
+STORED_RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch.npz")
 LOW_PRECISION = ("u2", "i1", "u1")
 ACTIVATIONS = ("gelu", "gelu_tanh", "silu")
 
@@ -208,9 +209,8 @@ def conv2d(x, w, stride, padding, dilation):
 def main():
     generator, runtime, folder = sys.argv[1:]
     targets = targets_for(host_features())[::-1]
-    stored = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch.npz")
     kernels, checked, failed = {}, 0, 0
-    for case in [*numpy_cases(np.random.default_rng(1)), *stored_cases(stored)]:
+    for case in [*numpy_cases(np.random.default_rng(1)), *stored_cases(STORED_RESULTS)]:
         for target in case.targets(targets):
             key = case.algorithm, case.numerics, target, *case.options.values()
             if key not in kernels:

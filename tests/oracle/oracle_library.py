@@ -3,8 +3,11 @@ NumPy and SciPy (library_cases.py).
 
     oracle_library.py <generator> <libtessera_runtime.a> <scratch folder>
 
+Every algorithm of the library has to be in one of the two scripts, or stand in ELSEWHERE with who compares it.
+
 Loops are plain, so that this takes a minute: what schedules may change is tested elsewhere. A few are derived."""
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +21,9 @@ except ImportError:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import library_cases  # noqa: E402
-from oracle import as_float, desc, host_features, Library, targets_for, wrong_elements  # noqa: E402
+import state_cases  # noqa: E402
+from oracle import (STORED_RESULTS, Library, as_float, desc, host_features, numpy_cases, stored_cases, targets_for,  # noqa: E402
+                    wrong_elements)
 
 PARAMETERS = {"f4": ctypes.c_float, "i4": ctypes.c_int32, "i8": ctypes.c_int64}
 STORED = {"f32": "f4", "bf16": "u2", "f16": "f2"}
@@ -26,6 +31,18 @@ STORED = {"f32": "f4", "bf16": "u2", "f16": "f2"}
 DERIVED = {"logsumexp", "rotary", "resize_bilinear_nhwc", "embedding"}
 # Shapes at which the reference interpreter takes a moment; of the others verify chooses some.
 SHAPES = {"transposed_conv2d_nhwc": "N=2 H=4 W=3 C=3 R=3 S=2 O=5", "attention_grouped": "H=2 G=2 S=5 T=11 D=4 E=9"}
+
+# Compared by another script, with what nothing of Tessera computed.
+ELSEWHERE = {"encoder": "tests/minilm/check.py", "encoder_qint8": "tests/minilm/check.py"}
+
+
+def cases():
+    rng = np.random.default_rng(1)
+
+    def f(*shape):
+        return rng.standard_normal(shape).astype("f4")
+    for topic in library_cases.TOPICS + state_cases.TOPICS:
+        yield from topic(f, rng)
 
 
 def outputs(case):
@@ -35,11 +52,22 @@ def outputs(case):
         yield np.full(expected.shape, fill, type)
 
 
+def without_oracle(generator, own):
+    """Algorithms of the library that no script compares."""
+    listed = json.loads(subprocess.run([generator, "list", "--json"], check=True, stdout=subprocess.PIPE).stdout)["algorithms"]
+    others = [*numpy_cases(np.random.default_rng(1)), *stored_cases(STORED_RESULTS)]
+    compared = {case.algorithm for case in [*own, *others]} | set(ELSEWHERE)
+    return sorted({a["name"] for a in listed} - compared)
+
+
 def main():
     generator, runtime, folder = sys.argv[1:]
     target = "avx2" if "avx2" in targets_for(host_features()) else "x86-64"
     kernels, checked, failed = {}, 0, 0
-    for case in library_cases.cases():
+    for name in without_oracle(generator, cases()):
+        failed += 1
+        print(f"{name}: nothing that Tessera did not compute is compared with it; add a case to library_cases.py or state_cases.py")
+    for case in cases():
         if case.numerics == "f16" and target == "x86-64":
             continue
         key = case.algorithm, case.numerics, *case.options.values()
