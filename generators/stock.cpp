@@ -10,22 +10,20 @@ int main(int argc, char **argv) {
         .add("matmul_wide", "y[M, N] = x[M, K] w[K, N], y in the accumulate type", library::matmul_wide)
         .add("matmul_u8s8", "y[M, N] = x[M, K] w[K, N], u8 by i8 to i32", library::matmul_u8s8)
         .add("matmul_s8s8", "y[M, N] = x[M, K] w[K, N], i8 by i8 to i32", library::matmul_s8s8)
-        .add("matmul_qint8", "y[M, N] = x[M, K] w[K, N] scale[N], w in i8, y in the accumulate type", library::matmul_qint8)
         .add("linear", "y[M, N] = x[M, K] w[K, N] + b[N]", library::linear)
         .add("linear_gelu", "y[M, N] = gelu(x[M, K] w[K, N] + b[N])", library::linear_gelu)
-        .add("linear_qint8", "y[M, N] = x[M, K] w[K, N] scale[N] + b[N], w in i8", library::linear_qint8)
-        .add("linear_gelu_qint8", "y[M, N] = gelu(x[M, K] w[K, N] scale[N] + b[N]), w in i8", library::linear_gelu_qint8)
         .add("gemv", "y[M] = a[M, K] x[K]", library::gemv)
         .add("linear_swiglu", "y[M, N] = silu(x[M, K] w[K, N]) (x[M, K] v[K, N])", library::linear_swiglu)
         .add("gemm", "y[M, N] = activation(scale x[M, K] w[K, N] + b[N] + r[M, N]), each as options say", library::gemm_options(),
              library::gemm)
         .add("batched_gemm", "gemm of x[B, M, K], w[B, K, N], with b[N] and r[B, M, N]", library::gemm_options(), library::batched_gemm)
-        .add("matmul_qint4", "y[M, N] = sum over G of scale[N, G] (sum within a group of x[M, K] (q[N, K] - 8)), q in u4",
+        .add("matmul_qint4",
+             "y[M, N] = sum over G of scale[N, G] (sum within a group of x[M, K] (codes[N, K] - 8 or zeros[N, G])), codes in u4",
              library::qint4_options(), library::matmul_qint4)
         .add("matmul_dynamic_qint4", "matmul_qint4 of rows that are rounded to i8 on the way, with a scale for each group",
-             library::qint4_options(), library::matmul_dynamic_qint4)
+             library::dynamic_qint4_options(), library::matmul_dynamic_qint4)
         .add("matmul_dynamic_qint8",
-             "y[M, N] = x[M, K] w[K, N] scale[N], w in i8, rows of x rounded to i8 on the way, with a scale for each",
+             "y[M, N] = x[M, K] w[K, N] w_scales[N], w in i8, rows of x rounded to i8 on the way, with a scale for each",
              library::matmul_dynamic_qint8)
         .add("linear_dynamic_qint8", "matmul_dynamic_qint8 plus b[N]", library::linear_dynamic_qint8)
         .add("matmul_mxfp8",
@@ -117,8 +115,6 @@ int main(int argc, char **argv) {
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward)
         .add("encoder_layer", "y[M, D] = a layer of BERT on x[M, D], the T tokens of B sentences", library::encoder_options(),
              library::encoder_layer)
-        .add("encoder", "y[M, D] = L layers of BERT, whose weights are stacked", library::encoder_options(), library::encoder)
-        .add("encoder_qint8", "encoder with weights of products in i8 and a scale for each column", library::encoder_options(),
-             library::encoder_qint8);
+        .add("encoder", "y[M, D] = L layers of BERT, whose weights are stacked", library::encoder_options(), library::encoder);
     return tessera::generator_main(argc, argv, registry);
 }

@@ -22,7 +22,9 @@ struct Groups {
     Expr element() const { return byte() * Expr(2) + variable(half.name); }
 };
 
-Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix) {
+Tile named_if(Tile t, const std::string &name) { return name.empty() ? t : t.named(name); }
+
+Tile multiply_groups(const Tile &x, const Weights &w, const std::string &name, const std::string &prefix) {
     Builder &f = x.builder();
     const DType real = f.numerics().accumulate;
     const Groups k(f, w.K);
@@ -34,7 +36,7 @@ Tile multiply_groups(const Tile &x, const Weights &w, const std::string &prefix)
     for (const Dim &d : {k.groups, k.in_group, k.half}) dims.push_back(d.name);
     const Tile inner = dot(x.at({{w.K.name, k.element()}}, dims), numbers, {k.in_group, k.half}).named(prefix + "inner");
     const Tile scales = (cast(real, w.tensors[1]) * cast(real, w.tensors[2])).named(prefix + "scales");  // (N, groups)
-    return dot(inner, scales, {k.groups});
+    return named_if(dot(inner, scales, {k.groups}), name);
 }
 
 }  // namespace
@@ -86,16 +88,16 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
     return w;
 }
 
-Tile multiply(const Tile &x, const Weights &w, const std::string &prefix) {
+Tile multiply(const Tile &x, const Weights &w, const std::string &name, const std::string &prefix) {
     const Numerics &n = x.builder().numerics();
     switch (n.weights) {
-    case WeightFormat::storage: return dot(x, w.tensors[0], {w.K});
+    case WeightFormat::storage: return named_if(dot(x, w.tensors[0], {w.K}), name);
     case WeightFormat::i8:
     case WeightFormat::f8e4m3fn: {
         const Tile numbers = cast(n.accumulate, w.tensors[0]).named(prefix + "weights");  // (K, N)
-        return dot(x, numbers, {w.K}).named(prefix + "inner") * cast(n.accumulate, w.tensors[1]);
+        return dot(x, numbers, {w.K}).named(name.empty() ? prefix + "inner" : name) * cast(n.accumulate, w.tensors[1]);
     }
-    case WeightFormat::nvfp4: return multiply_groups(x, w, prefix);
+    case WeightFormat::nvfp4: return multiply_groups(x, w, name, prefix);
     }
     throw InternalError("weights of no format");
 }

@@ -1,6 +1,6 @@
 // Weights of products, kept as the numerics policy says (WeightFormat). An algorithm that declares its weights so serves every such policy:
 //
-//     Tile acc = multiply(x, weights(f, "w", {}, K, N));   // (M, N) of x (M, K), in the accumulate type
+//     Tile acc = multiply(x, weights(f, "w", {}, K, N), "acc");   // (M, N) of x (M, K), in the accumulate type
 #pragma once
 #include "algorithms/build/builder.h"
 
@@ -25,8 +25,10 @@ Dim rows_of_weights(const std::string &name, const Numerics &policy);  // a symb
 Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N);
 
 // x w, x with K as its last dim; `w` has no outer dims. Folds in the accumulate type: codes are exact there, a scale multiplies the sum of
-// its column or group. Where there are codes, stages are "<prefix>weights", "<prefix>inner", and of groups "<prefix>scales".
-Tile multiply(const Tile &x, const Weights &w, const std::string &prefix = "");
+// its column or group. With a name, the fold over K is the stage of that name under every policy, so that schedules for several policies
+// address one stage. Where there are codes, "<prefix>weights" are their numbers and "<prefix>inner" is a fold without a name; where there
+// are groups, "<prefix>inner" are the sums of each and "<prefix>scales" their scales.
+Tile multiply(const Tile &x, const Weights &w, const std::string &name = "", const std::string &prefix = "");
 
 // An input's elements in the type of its tensor, where the input itself is in the compute type, and flushed if the policy says so.
 Tile as_stored(const Tile &input);

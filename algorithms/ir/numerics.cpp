@@ -37,13 +37,14 @@ static const std::vector<Numerics> &all_numerics() {
         Numerics f64 = narrow("f64", DType::f64), bf16 = narrow("bf16", DType::bf16);
         f64.compute = f64.accumulate = DType::f64;
         bf16.denormals = Denormals::any;  // for dot2, which flushes numbers below 2^-126
-        Numerics training = bf16, inference = bf16, nvfp4 = bf16;
+        Numerics training = bf16, inference = bf16, nvfp4 = bf16, int8;
         training.name = "training", training.states = DType::f32;
         inference.name = "inference", inference.weights = WeightFormat::f8e4m3fn;
         nvfp4.name = "nvfp4", nvfp4.weights = WeightFormat::nvfp4;
+        int8.name = "int8", int8.weights = WeightFormat::i8;
         Numerics tf32 = narrow("tf32", DType::f32);
         tf32.tf32 = true;
-        return std::vector<Numerics>{{}, f64, bf16, narrow("f16", DType::f16), training, inference, nvfp4, tf32};
+        return std::vector<Numerics>{{}, f64, bf16, narrow("f16", DType::f16), training, inference, int8, nvfp4, tf32};
     }();
     return all;
 }

@@ -8,55 +8,33 @@ namespace tessera::library {
 
 namespace {
 
-// Products of an encoder: weights of the policy's type, or of 8 bits with scales.
-struct Products {
-    bool qint8 = false;
-    Algorithm linear(const Numerics &n) const { return qint8 ? linear_qint8(n) : library::linear(n); }
-    Algorithm linear_gelu(const Numerics &n) const { return qint8 ? linear_gelu_qint8(n) : library::linear_gelu(n); }
-
-    // With codes of their own, there are no others.
-    Numerics policy(Numerics n) const {
-        if (qint8) n.weights = WeightFormat::storage;
-        return n;
-    }
-    // What such a product takes behind x, each with `outer` dims in front.
-    std::vector<Tile> inputs(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N) const {
-        std::vector<Dim> columns = outer;
-        columns.push_back(N);
-        std::vector<Tile> all;
-        if (qint8) {
-            std::vector<Dim> whole = outer;
-            whole.insert(whole.end(), {K, N});
-            all = {f.input("w_" + name, whole, DType::i8), f.input("scale_" + name, columns, DType::f32)};
-        } else {
-            all = weights(f, "w_" + name, outer, K, N).tensors;
-        }
-        all.push_back(f.input("b_" + name, columns));
-        return all;
-    }
-};
+// What a product takes behind x, each with `outer` dims in front: weights as the policy keeps them, and a bias.
+std::vector<Tile> product_inputs(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N) {
+    std::vector<Dim> columns = outer;
+    columns.push_back(N);
+    std::vector<Tile> all = weights(f, "w_" + name, outer, K, N).tensors;
+    all.push_back(f.input("b_" + name, columns));
+    return all;
+}
 
 std::vector<Tile> joined(std::vector<Tile> tiles, std::initializer_list<std::vector<Tile>> more) {
     for (const std::vector<Tile> &some : more) tiles.insert(tiles.end(), some.begin(), some.end());
     return tiles;
 }
 
-Algorithm feed_forward_of(const Numerics &given, const Products &products) {
-    const Numerics n = products.policy(given);
-    Builder f(products.qint8 ? "feed_forward_qint8" : "feed_forward", n);
-    Dim M = f.dim("M"), D = f.dim(rows_of_weights("D", n)), F = f.dim(rows_of_weights("F", n));
-    Tile x = f.input("x", {M, D});
-    const std::vector<Tile> w_up = products.inputs(f, "up", {}, D, F), w_down = products.inputs(f, "down", {}, F, D);
-    Tile gamma = f.input("gamma", {D}), beta = f.input("beta", {D});
-    Tile hidden = f.call("up", products.linear_gelu(inside(n)), joined({x}, {w_up}))[0];      // (M, F)
-    Tile update = f.call("down", products.linear(inside(n)), joined({hidden}, {w_down}))[0];  // (M, D)
-    Tile y = f.call("norm", residual_layernorm(n), {update, x, gamma, beta})[0];              // (M, D)
-    return f.output("y", y).build();
-}
-
 }  // namespace
 
-Algorithm feed_forward(const Numerics &n) { return feed_forward_of(n, Products()); }
+Algorithm feed_forward(const Numerics &n) {
+    Builder f("feed_forward", n);
+    Dim M = f.dim("M"), D = f.dim(rows_of_weights("D", n)), F = f.dim(rows_of_weights("F", n));
+    Tile x = f.input("x", {M, D});
+    const std::vector<Tile> w_up = product_inputs(f, "up", {}, D, F), w_down = product_inputs(f, "down", {}, F, D);
+    Tile gamma = f.input("gamma", {D}), beta = f.input("beta", {D});
+    Tile hidden = f.call("up", linear_gelu(inside(n)), joined({x}, {w_up}))[0];      // (M, F)
+    Tile update = f.call("down", linear(inside(n)), joined({hidden}, {w_down}))[0];  // (M, D)
+    Tile y = f.call("norm", residual_layernorm(n), {update, x, gamma, beta})[0];     // (M, D)
+    return f.output("y", y).build();
+}
 
 std::vector<Option> encoder_options() { return {{"heads", "of each layer; D is a multiple of them", 12, 1, 1024}}; }
 
@@ -86,12 +64,12 @@ struct EncoderDims {
 // The inputs of a layer behind x and keep, each with `outer` dims in front.
 struct LayerInputs {
     std::vector<Tile> qkv, out, norm, up, down, norm_out;
-    LayerInputs(Builder &f, const EncoderDims &d, const Products &products, const std::vector<Dim> &outer)
-        : qkv(products.inputs(f, "qkv", outer, d.D, d.C)),
-          out(products.inputs(f, "out", outer, d.D, d.O)),
+    LayerInputs(Builder &f, const EncoderDims &d, const std::vector<Dim> &outer)
+        : qkv(product_inputs(f, "qkv", outer, d.D, d.C)),
+          out(product_inputs(f, "out", outer, d.D, d.O)),
           norm(norm_inputs(f, "", outer, d.D)),
-          up(products.inputs(f, "up", outer, d.D, d.F)),
-          down(products.inputs(f, "down", outer, d.F, d.D)),
+          up(product_inputs(f, "up", outer, d.D, d.F)),
+          down(product_inputs(f, "down", outer, d.F, d.D)),
           norm_out(norm_inputs(f, "_out", outer, d.D)) {}
 
 private:
@@ -102,16 +80,17 @@ private:
     }
 };
 
-Algorithm encoder_layer_of(const Numerics &given, const Options &o, const Products &products) {
-    const Numerics n = products.policy(given);
-    Builder f(products.qint8 ? "encoder_layer_qint8" : "encoder_layer", n);
+}  // namespace
+
+Algorithm encoder_layer(const Numerics &n, const Options &o) {
+    Builder f("encoder_layer", n);
     const int64_t heads = o.at("heads");
     const EncoderDims d(f, heads);
     const Dim S = f.dim(derived_dim("S", extent("T"))), E = f.dim(derived_dim("E", extent("D") / Expr(heads))),
               V = f.dim(derived_dim("V", extent("E")));
     const Tile x = f.input("x", {d.M, d.D}), keep = f.input("keep", {d.B, d.T}, DType::boolean);
-    const LayerInputs w(f, d, products, {});
-    const Tile qkv = f.call("qkv", products.linear(inside(n)), joined({x}, {w.qkv}))[0];  // (M, C)
+    const LayerInputs w(f, d, {});
+    const Tile qkv = f.call("qkv", linear(inside(n)), joined({x}, {w.qkv}))[0];  // (M, C)
     // Of one sentence: its tokens' queries, keys or values by heads.
     auto part = [&](int64_t number, const Dim &tokens, const Dim &width) {
         return qkv.at({{"M", variable("B") * extent("T") + variable(tokens.name)},
@@ -129,26 +108,19 @@ Algorithm encoder_layer_of(const Numerics &given, const Options &o, const Produc
                                      {"V", digit(c % extent("E"), E)}},
                                     {"M", "D"});
     const Tile merged = cast(n.storage, tokens).named("merged");
-    const Tile out = f.call("out", products.linear(inside(n)), joined({merged}, {w.out}))[0].at({{"O", c}}, {"M", "D"});
+    const Tile out = f.call("out", linear(inside(n)), joined({merged}, {w.out}))[0].at({{"O", c}}, {"M", "D"});
     const Tile hidden = f.call("norm", residual_layernorm(inside(n)), joined({out, x}, {w.norm}))[0];  // (M, D)
-    return f.output("y", f.call("ffn", feed_forward_of(n, products), joined({hidden}, {w.up, w.down, w.norm_out}))[0]).build();
+    return f.output("y", f.call("ffn", feed_forward(n), joined({hidden}, {w.up, w.down, w.norm_out}))[0]).build();
 }
 
-Algorithm encoder_of(const Numerics &given, const Options &o, const Products &products) {
-    const Numerics n = products.policy(given);
-    Builder f(products.qint8 ? "encoder_qint8" : "encoder", n);
+Algorithm encoder(const Numerics &n, const Options &o) {
+    Builder f("encoder", n);
     const EncoderDims d(f, o.at("heads"));
     const Dim L = f.dim("L");
     std::vector<Tile> arguments = {f.input("x", {d.M, d.D}), f.input("keep", {d.B, d.T}, DType::boolean)};
-    const LayerInputs w(f, d, products, {L});
+    const LayerInputs w(f, d, {L});
     arguments = joined(arguments, {w.qkv, w.out, w.norm, w.up, w.down, w.norm_out});
-    return f.output("y", f.repeat("layers", encoder_layer_of(inside(n), o, products), {"L", {{"x", "y"}}}, arguments)[0]).build();
+    return f.output("y", f.repeat("layers", encoder_layer(inside(n), o), {"L", {{"x", "y"}}}, arguments)[0]).build();
 }
-
-}  // namespace
-
-Algorithm encoder_layer(const Numerics &n, const Options &o) { return encoder_layer_of(n, o, {}); }
-Algorithm encoder(const Numerics &n, const Options &o) { return encoder_of(n, o, {}); }
-Algorithm encoder_qint8(const Numerics &n, const Options &o) { return encoder_of(n, o, {.qint8 = true}); }
 
 }  // namespace tessera::library

@@ -11,12 +11,8 @@ Algorithm matmul(const Numerics &n);        // y[M, N] = x[M, K] w[K, N]
 Algorithm matmul_wide(const Numerics &n);   // the same, y in the accumulate type
 Algorithm matmul_u8s8(const Numerics &n);   // the same of x: u8 and w: i8, y: i32, wrapping
 Algorithm matmul_s8s8(const Numerics &n);   // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
-Algorithm matmul_qint8(const Numerics &n);  // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
 Algorithm linear(const Numerics &n);        // y[M, N] = x[M, K] w[K, N] + b[N]
 Algorithm linear_gelu(const Numerics &n);   // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
-// linear and linear_gelu of w: i8 and scale[N], f32, by which a column of the product is multiplied before b is added.
-Algorithm linear_qint8(const Numerics &n);
-Algorithm linear_gelu_qint8(const Numerics &n);
 Algorithm gemv(const Numerics &n);           // y[M] = a[M, K] x[K]
 Algorithm linear_swiglu(const Numerics &n);  // y[M, N] = silu(x[M, K] w[K, N]) x v[K, N] (Shazeer 2020)
 // y[M, N] = activation(scale x[M, K] w[K, N] + b[N] + r[M, N]), of which options say what there is (epilogue.h), and whether x is [K, M]
@@ -25,9 +21,9 @@ Algorithm gemm(const Numerics &n, const Options &o);
 Algorithm batched_gemm(const Numerics &n, const Options &o);
 std::vector<Option> gemm_options();
 
-// low_bits.cpp: products with weights in 4 bits. codes[N, K] are of u4, two in a byte, and
-// scale[N, G] is of G = K / group groups; K is a multiple of the group. A code q, 0 ..= 15, stands for scale (q - 8).
-// y[M, N] = sum over G of scale[N, g] (sum over the k of g, in order, of x[M, k] (q[N, k] - 8)), both sums fma by fma from 0 in the
+// low_bits.cpp: products with weights in 4 bits. codes[N, K] are of u4, two in a byte, and scale[N, G] is of G = K / group groups; K is a
+// multiple of the group. A code q, 0 ..= 15, stands for scale (q - z), where the zero point z is 8, or zeros[N, G] in u4.
+// y[M, N] = sum over G of scale[N, g] (sum over the k of g, in order, of x[M, k] (q[N, k] - z)), both sums fma by fma from 0 in the
 // accumulate type, which y has.
 Algorithm matmul_qint4(const Numerics &n, const Options &o);
 // The same of rows that become i8 on the way, also in groups. With a = max |x| over a group, r = 127 / a (0 where a is under 2^-120) and
@@ -35,11 +31,12 @@ Algorithm matmul_qint4(const Numerics &n, const Options &o);
 // scale (d (sum of p q - 8 sum of p)). The inner sums are of integers, and exact; floats are of the accumulate type. A NaN or an inf in a
 // group makes the row of y NaN.
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o);
-std::vector<Option> qint4_options();
-// y[M, N] = x[M, K] w[K, N] scale[N] of rows that become i8 on the way, w: i8, scale: f32. With a = max |x| of a row, r = 127 / a (0 where
-// a is under 2^-120) and d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = d (sum of p w) scale, from the left.
-// The sum is of integers, and exact for K up to 132,104. Floats are of the accumulate type. A NaN or an inf in a row makes that row of y
-// NaN.
+std::vector<Option> qint4_options();          // group, half_scale, zeros
+std::vector<Option> dynamic_qint4_options();  // group, half_scale
+// y[M, N] = x[M, K] w[K, N] w_scales[N] of rows that become i8 on the way, w: i8, w_scales: f32. With a = max |x| of a row, r = 127 / a (0
+// where a is under 2^-120) and d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = d (sum of p w) w_scales, from
+// the left. The sum is of integers, and exact for K up to 132,104. Floats are of the accumulate type. A NaN or an inf in a row makes that
+// row of y NaN.
 Algorithm matmul_dynamic_qint8(const Numerics &n);
 Algorithm linear_dynamic_qint8(const Numerics &n);  // the same plus b[N]
 // Products with weights in block formats: y[M, N] = sum over G of s[N, g] (sum over the k of g, in order, of x[M, k] w[N, k]), both sums
@@ -177,8 +174,6 @@ Algorithm feed_forward(const Numerics &n);  // y = layernorm(x + linear(linear_g
 Algorithm encoder_layer(const Numerics &n, const Options &o);
 // L such layers, whose weights are stacked: w_qkv[L, D, 3 D] and so on.
 Algorithm encoder(const Numerics &n, const Options &o);
-// The same with the products of linear_qint8: behind each w comes its scale, scale_qkv[L, 3 D] and so on.
-Algorithm encoder_qint8(const Numerics &n, const Options &o);
 std::vector<Option> encoder_options();  // heads
 
 }  // namespace tessera::library

@@ -6,8 +6,14 @@
 
 namespace tessera::library {
 
-std::vector<Option> qint4_options() {
+std::vector<Option> dynamic_qint4_options() {
     return {{"group", "codes along K that share a scale, even", 32, 2, 1024}, {"half_scale", "1: scale is f16, 0: f32", 0, 0, 1}};
+}
+
+std::vector<Option> qint4_options() {
+    std::vector<Option> all = dynamic_qint4_options();
+    all.push_back({"zeros", "1: zeros[N, G], a zero point for each group, as quantize --zero-points writes them; 0: it is 8", 0, 0, 1});
+    return all;
 }
 
 namespace {
@@ -77,9 +83,11 @@ struct EightBits {
 Algorithm matmul_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_qint4", n);
     const Nibbles q(f, o.at("group"), integer_scale(o), DType::u4);
-    Tile weights = cast(n.accumulate, q.code - 8).named("weights");                // (N, G, P, H)
-    Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");          // (M, G, N)
-    return f.output("y", q.over_groups(inner, q.scales()), n.accumulate).build();  // (M, N)
+    const Tile scale = q.scales();  // (N, G)
+    const Tile zero = o.at("zeros") ? cast(DType::i32, as_stored(f.input("zeros", {q.N, q.G}, DType::u4))) : f.scalar(DType::i32, 8);
+    Tile weights = cast(n.accumulate, q.code - zero).named("weights");        // (N, G, P, H)
+    Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");     // (M, G, N)
+    return f.output("y", q.over_groups(inner, scale), n.accumulate).build();  // (M, N)
 }
 
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
@@ -102,7 +110,7 @@ Tile dynamic_product(Builder &f, const Dim &M, const Dim &N, const Dim &K) {
     const DType real = f.numerics().accumulate;
     const EightBits x(cast(real, f.input("x", {M, K})), K, true);  // steps: (M)
     const Tile w = f.input("w", {K, N}, DType::i8);
-    const Tile scale = cast(real, f.input("scale", {N}, DType::f32));
+    const Tile scale = cast(real, f.input("w_scales", {N}, DType::f32));
     const Tile weights = cast(DType::u8, cast(DType::i32, w) + 128).named("weights");  // (K, N)
     const Tile total = sum(cast(DType::i32, x.rows), K).named("total");                // (M)
     const Tile acc = dot(x.rows, weights).named("acc");                                // (M, N)

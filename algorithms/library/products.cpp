@@ -40,24 +40,13 @@ Algorithm matmul_s8s8(const Numerics &n) {
     return f.output("y", acc - offset * excess, DType::i32).build();
 }
 
-Algorithm matmul_qint8(const Numerics &n) {
-    Builder f("matmul_qint8", n);
-    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
-    Tile x = f.input("x", {M, K});
-    Tile w = f.input("w", {K, N}, DType::i8);
-    Tile scale = f.input("scale", {N}, DType::f32);
-    Tile weights = cast(n.accumulate, w).named("weights");  // (K, N)
-    Tile acc = dot(x, weights).named("acc");                // (M, N)
-    return f.output("y", acc * cast(n.accumulate, scale), n.accumulate).build();
-}
-
 Algorithm linear(const Numerics &n) {
     Builder f("linear", n);
     Dim M = f.dim("M"), N = f.dim("N"), K = f.dim(rows_of_weights("K", n));
     Tile x = f.input("x", {M, K});
     const Weights w = weights(f, "w", {}, K, N);
     Tile b = f.input("b", {N});
-    Tile acc = multiply(x, w).named("acc");  // (M, N)
+    Tile acc = multiply(x, w, "acc");  // (M, N)
     return f.output("y", acc + b).build();
 }
 
@@ -67,35 +56,8 @@ Algorithm linear_gelu(const Numerics &n) {
     Tile x = f.input("x", {M, K});
     const Weights w = weights(f, "w", {}, K, N);
     Tile b = f.input("b", {N});
-    Tile acc = multiply(x, w).named("acc");  // (M, N)
+    Tile acc = multiply(x, w, "acc");  // (M, N)
     return f.output("y", gelu(acc + b)).build();
-}
-
-namespace {
-
-// (x w) scale, w in 8 bits.
-Tile quantised_product(Builder &f, const Numerics &n, const Tile &x, const Dim &K, const Dim &N) {
-    Tile w = f.input("w", {K, N}, DType::i8);
-    Tile scale = f.input("scale", {N}, DType::f32);
-    Tile weights = cast(n.accumulate, w).named("weights");  // (K, N)
-    Tile acc = dot(x, weights).named("acc");                // (M, N)
-    return acc * cast(n.accumulate, scale);
-}
-
-}  // namespace
-
-Algorithm linear_qint8(const Numerics &n) {
-    Builder f("linear_qint8", n);
-    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
-    Tile scaled = quantised_product(f, n, f.input("x", {M, K}), K, N);  // (M, N)
-    return f.output("y", scaled + f.input("b", {N})).build();
-}
-
-Algorithm linear_gelu_qint8(const Numerics &n) {
-    Builder f("linear_gelu_qint8", n);
-    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
-    Tile scaled = quantised_product(f, n, f.input("x", {M, K}), K, N);  // (M, N)
-    return f.output("y", gelu(scaled + f.input("b", {N}))).build();
 }
 
 Algorithm gemv(const Numerics &n) {
@@ -111,7 +73,7 @@ Algorithm linear_swiglu(const Numerics &n) {
     Dim M = f.dim("M"), N = f.dim("N"), K = f.dim(rows_of_weights("K", n));
     Tile x = f.input("x", {M, K});
     const Weights w = weights(f, "w", {}, K, N), v = weights(f, "v", {}, K, N);
-    Tile gate = multiply(x, w, "gate.").named("gate"), up = multiply(x, v, "up.").named("up");  // (M, N) each
+    Tile gate = multiply(x, w, "gate", "gate."), up = multiply(x, v, "up", "up.");  // (M, N) each
     return f.output("y", silu(gate) * up).build();
 }
 

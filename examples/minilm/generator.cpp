@@ -12,12 +12,10 @@ static Dim some(const std::string &name, int64_t max = INT32_MAX) {
     return dim;
 }
 
-using Encoder = Algorithm (*)(const Numerics &, const Options &);
-
 // y[B, D] of the T tokens ids[B, T] of B sentences, where keep[B, T] holds; of each sentence it holds somewhere. `words` are the embeddings
 // of V words, `places` those of P positions, `type` that of a first segment; the weights of L layers are as `encoder` takes them.
-static Algorithm sentence_embedding(const std::string &name, Encoder encoder, const Numerics &n, const Options &o) {
-    Builder f(name, n);
+static Algorithm sentence_embedding(const Numerics &n, const Options &o) {
+    Builder f("sentence_embedding", n);
     const int64_t heads = o.at("heads");
     Dim width = some("D");
     width.multiple_of = width.min = heads;
@@ -38,7 +36,7 @@ static Algorithm sentence_embedding(const std::string &name, Encoder encoder, co
     const Tile x = cast(n.storage, layernorm(embedded, gamma, beta, D, 1e-12)).named("x");                                   // (M, D)
 
     // What the encoder takes behind x and keep, it says itself; the caller's own first two norms have these names already.
-    const Algorithm layers = encoder(n, o);
+    const Algorithm layers = library::encoder(n, o);
     std::vector<Tile> arguments = {x, keep};
     for (const Tensor &tensor : layers.tensors) {
         if (tensor.name == "x" || tensor.name == "keep") continue;
@@ -58,14 +56,9 @@ static Algorithm sentence_embedding(const std::string &name, Encoder encoder, co
     return f.output("y", mean / max(length, 1e-12), DType::f32).build();
 }
 
-static void add(Registry &registry, const std::string &name, const std::string &what, Encoder encoder) {
-    registry.add(name, "y[B, D] = unit vectors of B sentences of T tokens, by L layers of BERT" + what, library::encoder_options(),
-                 [=](const Numerics &n, const Options &o) { return sentence_embedding(name, encoder, n, o); });
-}
-
 int main(int argc, char **argv) {
     Registry registry;
-    add(registry, "sentence_embedding", "", library::encoder);
-    add(registry, "sentence_embedding_qint8", ", weights of products in i8", library::encoder_qint8);
+    registry.add("sentence_embedding", "y[B, D] = unit vectors of B sentences of T tokens, by L layers of BERT", library::encoder_options(),
+                 sentence_embedding);
     return generator_main(argc, argv, registry);
 }

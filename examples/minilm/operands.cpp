@@ -87,9 +87,10 @@ static uint16_t bf16_of(float value) {
 }
 
 Operand operand(const Safetensors &weights, const std::string &name, int32_t type, int64_t layers) {
-    const std::string scale = "scale_";
-    Weight w = joined(weights, name.starts_with(scale) ? "w_" + name.substr(scale.size()) : name, layers);
-    if (name.starts_with(scale)) w = {{w.extents.at(0), w.extents.at(2)}, quantized(w).scales.scales};
+    const std::string scales = "_scales";
+    const bool is_scales = name.ends_with(scales);
+    Weight w = joined(weights, is_scales ? name.substr(0, name.size() - scales.size()) : name, layers);
+    if (is_scales) w = {{w.extents.at(0), w.extents.at(2)}, quantized(w).scales.scales};
     Operand made{w.extents, std::vector<char>(w.values.size() * tess_dtype_size(type))};
     if (type == TESS_F32) {
         std::memcpy(made.bytes.data(), w.values.data(), made.bytes.size());

@@ -301,7 +301,7 @@ Command quantize_command(ProgramLine &program) {
     line.option("--percentile", o->percent, "For --scale percentile").number_in(50, 100).shows_default();
     line.flag("--zero-points", o->zero_points, "Ranges of integers need not be symmetric around 0");
     line.flag("--symmetric", o->zero_points, "They are: no zero points, as without this option").excludes(line.added("--zero-points"));
-    line.flag("--transpose", o->transpose, "Write [N, K] as [K, N], as matmul_qint8 takes it");
+    line.flag("--transpose", o->transpose, "Write [N, K] as [K, N], as products with --numerics int8 take it");
     line.flag("--simulate", o->simulate, "Write what codes stand for, in the tensor's own type and shape: to try a program's accuracy")
         .excludes(line.added("--transpose"));
     line.flag("--json", o->json, "Print JSON");

@@ -10,7 +10,8 @@ std::vector<Case> low_bit_cases(int64_t lanes) {
     std::vector<Case> all;
     // 32: whole groups of dot4; 6: three bytes, which are no such group.
     auto add = [&](const std::string &name, auto make, const Numerics &n, int64_t group, int64_t half_scale = 0) -> Case & {
-        Case &c = all.emplace_back(Case{name, make(n, Options{{"group", group}, {"half_scale", half_scale}}), {}, {}});
+        const Options options{{"group", group}, {"half_scale", half_scale}, {"zeros", group == 6 && half_scale == 0}};
+        Case &c = all.emplace_back(Case{name, make(n, options), {}, {}});
         for (const std::vector<int64_t> &v : std::vector<std::vector<int64_t>>{
                  {0, 3, 1}, {3, 0, 1}, {2, 3, 0}, {1, 1, 1}, {1, 2 * L + 1, 2}, {5, 3 * L - 1, 3}, {7, L, 1}, {4, 4 * L, 2}})
             c.shapes.push_back({{"M", v[0]}, {"N", v[1]}, {"K", group * v[2]}});

@@ -216,13 +216,12 @@ struct ShippedPair {
 };
 
 static std::vector<ShippedPair> shipped_pairs(const Library &library) {
-    const Options padding = {{"padding", 1}}, groups = {{"group", 8}, {"half_scale", 0}};
+    const Options padding = {{"padding", 1}}, groups = {{"group", 8}, {"half_scale", 0}, {"zeros", 0}};
     const std::map<std::string, std::function<Algorithm(const Numerics &)>> algorithms = {
         {"matmul", library::matmul},
         {"matmul_wide", library::matmul_wide},
         {"matmul_u8s8", library::matmul_u8s8},
         {"matmul_s8s8", library::matmul_s8s8},
-        {"matmul_qint8", library::matmul_qint8},
         {"matmul_qint4", [&](const Numerics &n) { return library::matmul_qint4(n, groups); }},
         {"matmul_dynamic_qint4", [&](const Numerics &n) { return library::matmul_dynamic_qint4(n, groups); }},
         {"matmul_dynamic_qint8", library::matmul_dynamic_qint8},
@@ -235,8 +234,6 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         {"matmul_nvfp4", library::matmul_nvfp4},
         {"linear", library::linear},
         {"linear_gelu", library::linear_gelu},
-        {"linear_qint8", library::linear_qint8},
-        {"linear_gelu_qint8", library::linear_gelu_qint8},
         {"conv2d_nhwc", [&](const Numerics &n) { return library::conv2d_nhwc(n, padding); }},
         {"conv2d_nchw", [&](const Numerics &n) { return library::conv2d_nchw(n, padding); }}};
     std::vector<ShippedPair> pairs;

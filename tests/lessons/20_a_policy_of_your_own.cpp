@@ -19,7 +19,7 @@ static Algorithm projection(const Numerics &policy) {
     Builder f("projection", policy);
     const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim(rows_of_weights("K", policy));
     const Tile x = f.input("x", {M, K});
-    return f.output("y", multiply(x, weights(f, "w", {}, K, N)).named("acc")).build();  // (M, N)
+    return f.output("y", multiply(x, weights(f, "w", {}, K, N), "acc")).build();  // (M, N)
 }
 
 int main() {

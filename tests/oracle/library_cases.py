@@ -121,6 +121,11 @@ def low_bits(f, rng):
         x, codes = f(m, k), coded(codes, "u4")
         y = x.astype("f8") @ w.T
         yield Case("matmul_qint4", [x, codes, scale], [y], options=options, absolute=near(y))
+        zeros = rng.integers(0, 256, (n, (groups + 1) // 2), "u1")
+        zero = np.stack([zeros & 15, zeros >> 4], -1).reshape(n, -1)[:, :groups, None].astype("f8")
+        moved = ((q + 8 - zero) * scale.astype("f8")[..., None]).reshape(n, k)
+        yield Case("matmul_qint4", [x, codes, scale, coded(zeros, "u4", groups)], [x @ moved.T], options={**options, "zeros": 1},
+                   absolute=2 * near(x @ moved.T))
         b = rounded(x, "bf16")
         y = value(b, "bf16") @ w.T
         yield Case("matmul_qint4", [b, codes, scale], [y], options=options, numerics="bf16", types=["f4"], absolute=near(y))

@@ -20,6 +20,9 @@ except ImportError:
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "peers"))
 from generated import Library, dense, host_features, targets_for  # noqa: E402
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from accuracy import Accuracy  # noqa: E402
+
 # NumPy has no bf16: u2 holds its bits.
 DTYPES = {"f2": "f16", "f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64", "i1": "i8", "u1": "u8", "u2": "bf16",
           "b1": "bool"}
@@ -76,15 +79,16 @@ def as_float(array):
     return (array.astype("u4") << 16).view("f4").astype("f8") if array.dtype == "u2" else array.astype("f8")
 
 
-def coded(array, type):
-    """Bytes that are codes of a type that NumPy has not; two codes each of a type of four bits."""
-    return array.view(np.dtype("u1", metadata={"type": type}))
+def coded(array, type, last=None):
+    """Bytes that are codes of a type that NumPy has not; two codes each of a type of four bits, `last` of them in a row where that is odd."""
+    return array.view(np.dtype("u1", metadata={"type": type, "last": last}))
 
 
 def desc(array):
-    type = (array.dtype.metadata or {}).get("type") or DTYPES[array.dtype.str[1:]]
+    about = array.dtype.metadata or {}
+    type = about.get("type") or DTYPES[array.dtype.str[1:]]
     codes = 2 if type in ("i4", "u4", "f4e2m1fn") else 1  # in a byte
-    d = dense(array.ctypes.data, type, (*array.shape[:-1], array.shape[-1] * codes) if array.ndim else ())
+    d = dense(array.ctypes.data, type, (*array.shape[:-1], about.get("last") or array.shape[-1] * codes) if array.ndim else ())
     if not array.flags.c_contiguous:
         strides = [s // array.itemsize * codes for s in array.strides]
         d.kept_strides = (ctypes.c_int64 * array.ndim)(*strides[:-1], strides[-1] // codes)
@@ -120,13 +124,13 @@ def gelu(x):
 def numpy_cases(rng):
     """What NumPy and SciPy give now."""
     for algorithm, inputs, parameters, expected, *rest in results(rng):
-        options, norm = rest[0] if rest else {}, rest[1] if len(rest) > 1 else 0.0
+        options, norm, numerics = (*rest, *({}, 0.0, "f32")[len(rest):])
         absolute = 4e-6 * (1 + np.abs(expected).max())
-        yield Case(algorithm, inputs, expected, list(parameters), options, absolute=absolute, norm=norm)
+        yield Case(algorithm, inputs, expected, list(parameters), options, numerics, absolute=absolute, norm=norm)
 
 
 def results(rng):
-    """(algorithm, inputs, parameters, expected, options, most error in the root of the mean square)"""
+    """(algorithm, inputs, parameters, expected, options, most error in the root of the mean square, numerics)"""
     def f(*shape):
         return rng.standard_normal(shape).astype("f4")
 
@@ -138,8 +142,8 @@ def results(rng):
         yield "linear_gelu", [x, w, b], (), gelu(product + b)
         q, scale = rng.integers(-128, 128, (k, n), "i1"), rng.uniform(0, 2 / 128, n).astype("f4")
         product = x.astype("f8") @ q * scale.astype("f8")
-        yield "linear_qint8", [x, q, scale, b], (), product + b
-        yield "linear_gelu_qint8", [x, q, scale, b], (), gelu(product + b)
+        yield "linear", [x, q, scale, b], (), product + b, {}, 0.0, "int8"
+        yield "linear_gelu", [x, q, scale, b], (), gelu(product + b), {}, 0.0, "int8"
     for m, k in [(1, 1), (5, 200), (17, 63)]:
         a, x = f(m, k), f(k)
         yield "gemv", [a, x], (), a.astype("f8") @ x
@@ -209,7 +213,7 @@ def conv2d(x, w, stride, padding, dilation):
 def main():
     generator, runtime, folder = sys.argv[1:]
     targets = targets_for(host_features())[::-1]
-    kernels, checked, failed = {}, 0, 0
+    kernels, checked, failed, accuracy = {}, 0, 0, Accuracy()
     for case in [*numpy_cases(np.random.default_rng(1)), *stored_cases(STORED_RESULTS)]:
         for target in case.targets(targets):
             key = case.algorithm, case.numerics, target, *case.options.values()
@@ -221,11 +225,13 @@ def main():
             out = np.full(case.expected.shape, 0x7fc0 if case.type == "u2" else np.nan if case.type == "f4" else -1, case.type)
             kernels[key].run([desc(t) for t in case.inputs + [out]], [ctypes.c_float(p) for p in case.parameters])
             wrong = case.error(out)
+            accuracy.add(case.algorithm, case.numerics, case.type, as_float(out), as_float(case.expected), case.absolute)
             checked += 1
             if wrong:
                 failed += 1
                 what = f"{case.algorithm} in {case.numerics} on {target}, {case.options or 'no options'}, output {case.expected.shape}"
                 print(f"{what}: {wrong}")
+    accuracy.write()
     print(f"{checked} results compared with NumPy, SciPy and PyTorch, {failed} wrong")
     sys.exit(1 if failed else 0)
 

@@ -22,7 +22,7 @@ except ImportError:
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import library_cases  # noqa: E402
 import state_cases  # noqa: E402
-from oracle import (STORED_RESULTS, Library, as_float, desc, host_features, numpy_cases, stored_cases, targets_for,  # noqa: E402
+from oracle import (STORED_RESULTS, Accuracy, Library, as_float, desc, host_features, numpy_cases, stored_cases, targets_for,  # noqa: E402
                     wrong_elements)
 
 PARAMETERS = {"f4": ctypes.c_float, "i4": ctypes.c_int32, "i8": ctypes.c_int64}
@@ -33,7 +33,7 @@ DERIVED = {"logsumexp", "rotary", "resize_bilinear_nhwc", "embedding"}
 SHAPES = {"transposed_conv2d_nhwc": "N=2 H=4 W=3 C=3 R=3 S=2 O=5", "attention_grouped": "H=2 G=2 S=5 T=11 D=4 E=9"}
 
 # Compared by another script, with what nothing of Tessera computed.
-ELSEWHERE = {"encoder": "tests/minilm/check.py", "encoder_qint8": "tests/minilm/check.py"}
+ELSEWHERE = {"encoder": "tests/minilm/check.py"}
 
 
 def cases():
@@ -63,7 +63,7 @@ def without_oracle(generator, own):
 def main():
     generator, runtime, folder = sys.argv[1:]
     target = "avx2" if "avx2" in targets_for(host_features()) else "x86-64"
-    kernels, checked, failed = {}, 0, 0
+    kernels, checked, failed, accuracy = {}, 0, 0, Accuracy()
     for name in without_oracle(generator, cases()):
         failed += 1
         print(f"{name}: nothing that Tessera did not compute is compared with it; add a case to library_cases.py or state_cases.py")
@@ -85,11 +85,14 @@ def main():
         inputs = [t.copy() for t in case.inputs[:case.states]] + case.inputs[case.states:]
         kernels[key].run([desc(t) for t in inputs + made], [PARAMETERS[t](v) for t, v in case.parameters])
         for number, (out, expected) in enumerate(zip(inputs[:case.states] + made, case.expected)):
-            wrong = wrong_elements(as_float(out), as_float(np.ascontiguousarray(expected)), case.relative, case.absolute)
+            exact = as_float(np.ascontiguousarray(expected))
+            wrong = wrong_elements(as_float(out), exact, case.relative, case.absolute)
+            accuracy.add(case.algorithm, case.numerics, out.dtype.str[1:], as_float(out), exact, case.absolute)
             checked += 1
             if wrong:
                 failed += 1
                 print(f"{case.algorithm} in {case.numerics}, {case.options or 'no options'}, result {number} {expected.shape}: {wrong}")
+    accuracy.write()
     print(f"{checked} results of {len(kernels)} kernels compared with NumPy and SciPy, {failed} wrong")
     sys.exit(1 if failed else 0)
 

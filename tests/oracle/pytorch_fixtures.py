@@ -8,7 +8,7 @@ more than the kernel's tolerance and as much again, are different.
 
 Tolerances come from the numerics policy (storage f32 or bf16, sums in f32), with u = 2^-24, half a unit in the last place of 1:
 - 0 where all is exact: integers, and floats that are small multiples of 1/16, of which no product or sum is rounded. Only what is
-  stored is, once (bf16, the scales of qint8), and of an exact value there is one rounding to nearest.
+  stored is, once (bf16, the scales of int8), and of an exact value there is one rounding to nearest.
 - A sum of K rounded terms: 2 sqrt(K) u times the sum of their magnitudes, since rounding errors add up like a random walk.
 - An elementary function: the units in the last place that algorithms/functions/functions.h states.
 - One more u for the rounding of what is stored here.
@@ -96,9 +96,8 @@ def products(f):
         if k % 32 == 0:  # PyTorch's kernel reads beyond other arrays; it multiplies by the scale before it adds
             own = torch._weight_int8pack_mm(x, q.T.contiguous(), scale)
             most = (x.nan_to_num(0, 0, 0).abs() @ q.float().abs() * scale).max().item()
-            check_near("matmul_qint8", own.double(), y, U, 2 * math.sqrt(k) * U * most)
-        f.add("matmul_qint8", [x, q, scale], y)
-        f.add("matmul_qint8", [x.bfloat16(), q, scale], y, numerics="bf16")
+            check_near("matmul in int8", own.double(), y, U, 2 * math.sqrt(k) * U * most)
+        f.add("matmul", [x, q, scale], y, numerics="int8")
         x, w, b = torch.randn(m, k), torch.randn(k, n), torch.randn(n)
         most = 2 * math.sqrt(k) * U * (x.abs() @ w.abs() + b.abs()).max().item() + 2 * U
         f.add("linear", [x, w, b], F.linear(x.double(), w.double().T, b.double()), U, most, own=F.linear(x, w.T, b))
