@@ -3,7 +3,7 @@ NumPy and SciPy (library_cases.py).
 
     oracle_library.py <generator> <libtessera_runtime.a> <scratch folder>
 
-Every algorithm of the library has to be in one of the two scripts, or stand in ELSEWHERE with who compares it.
+Every algorithm of the library has to be in one of the two scripts, or in ELSEWHERE with who compares it, and in docs/accuracy.md.
 
 Loops are plain, so that this takes a minute: what schedules may change is tested elsewhere. A few are derived."""
 import ctypes
@@ -32,6 +32,7 @@ DERIVED = {"logsumexp", "rotary", "resize_bilinear_nhwc", "embedding"}
 # Shapes at which the reference interpreter takes a moment; of the others verify chooses some.
 SHAPES = {"transposed_conv2d_nhwc": "N=2 H=4 W=3 C=3 R=3 S=2 O=5", "attention_grouped": "H=2 G=2 S=5 T=11 D=4 E=9"}
 
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "accuracy.md")
 # Compared by another script, with what nothing of Tessera computed.
 ELSEWHERE = {"encoder": "tests/minilm/check.py"}
 
@@ -52,21 +53,26 @@ def outputs(case):
         yield np.full(expected.shape, fill, type)
 
 
-def without_oracle(generator, own):
-    """Algorithms of the library that no script compares."""
+def missing(generator):
+    """What the library has and no script compares, or the table of errors leaves out: a sentence each."""
     listed = json.loads(subprocess.run([generator, "list", "--json"], check=True, stdout=subprocess.PIPE).stdout)["algorithms"]
     others = [*numpy_cases(np.random.default_rng(1)), *stored_cases(STORED_RESULTS)]
-    compared = {case.algorithm for case in [*own, *others]} | set(ELSEWHERE)
-    return sorted({a["name"] for a in listed} - compared)
+    compared, names = {case.algorithm for case in [*cases(), *others]}, {a["name"] for a in listed}
+    with open(TABLE, encoding="utf-8") as stream:
+        text = stream.read()
+    for name in sorted(names - compared - set(ELSEWHERE)):
+        yield f"{name}: nothing that Tessera did not compute is compared with it; add a case to library_cases.py or state_cases.py"
+    for name in sorted(name for name in names - set(ELSEWHERE) if f"| `{name}` |" not in text):
+        yield f"{name}: docs/accuracy.md has no row of it; accuracy.py says how to make the table again"
 
 
 def main():
     generator, runtime, folder = sys.argv[1:]
     target = "avx2" if "avx2" in targets_for(host_features()) else "x86-64"
     kernels, checked, failed, accuracy = {}, 0, 0, Accuracy()
-    for name in without_oracle(generator, cases()):
+    for sentence in missing(generator):
         failed += 1
-        print(f"{name}: nothing that Tessera did not compute is compared with it; add a case to library_cases.py or state_cases.py")
+        print(sentence)
     for case in cases():
         if case.numerics == "f16" and target == "x86-64":
             continue
