@@ -10,8 +10,9 @@ DTYPES = {"f32": (2, 32), "f64": (2, 64), "bf16": (4, 16), "f16": (2, 16), "i8":
 HOST = 1
 
 # Targets by the features that they need of the processor, as Linux names them; best first.
-TARGETS = {"avx512_fp16": {"avx512_fp16", "avx512_bf16", "avx512_vnni", "avx_vnni"},
-           "avx512_bf16": {"avx512_bf16", "avx512_vnni", "sse4a"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+TARGETS = {"sapphirerapids": {"avx512_fp16", "avx512_bf16", "avx512_vnni", "avx_vnni"},
+           "znver5": {"avx512_bf16", "avx512_vnni", "sse4a", "avx_vnni"},
+           "znver4": {"avx512_bf16", "avx512_vnni", "sse4a"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
            "avx2": {"avx2", "fma"}, "x86-64": set()}
 
 

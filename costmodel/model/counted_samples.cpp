@@ -49,7 +49,7 @@ std::vector<Featured> counted_samples() {
     add(floats, {{"y", columns}}, "avx2", 1);
     Knobs bytes;
     bytes.micro = {{"M", 4}, {"N", 32}}, bytes.vector = {{"N", 16}}, bytes.instruction = "dot4";
-    add(product(DType::u8, DType::i8, DType::i32), {{"y", bytes}}, "avx512_bf16", 1);
+    add(product(DType::u8, DType::i8, DType::i32), {{"y", bytes}}, "znver4", 1);
     Knobs lanes;
     lanes.vector = {{"N", 16}};
     add(shares(), {}, "avx2", 1);

@@ -10,6 +10,7 @@
 #include "generators/kernel/best_match.h"
 #include "generators/kernel/model_choice.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/knobs/former_names.h"
 #include "schedules/target/target.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
@@ -38,7 +39,7 @@ Lock parse_lock(const std::string &text, const std::string &file) {
         throw UserError("check.record", "'" + file + "': expected format tessera-programs, version 1; got another.");
     Lock lock;
     for (const JsonReader &row : reader.at("programs").items())
-        if (auto record = provenance_from_json(row.value(), file)) lock[row.at("schedule").text()] = *record;
+        if (auto record = provenance_from_json(row.value(), file)) lock[current_schedule_name(row.at("schedule").text())] = *record;
     return lock;
 }
 

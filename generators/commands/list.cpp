@@ -161,7 +161,7 @@ std::string text(const Registry &registry, const std::vector<Listed> &algorithms
     }
     if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
     out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name +
-           "); features can be added, as in avx512+avx512_bf16\n";
+           "); features can be added, as in avx512+avx512_vnni\n";
     out += text_of("targets of this generator", targets);
     out += text_of("cost models of this generator", rows_of(registry.cost_models()));
     out += text_of("mutators of this generator", rows_of(registry.mutators()));

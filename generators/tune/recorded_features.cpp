@@ -9,6 +9,7 @@
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/lower/lower.h"
 #include "generators/kernel/prepare.h"
+#include "schedules/knobs/former_names.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 
@@ -34,7 +35,7 @@ static int64_t count_in(const nlohmann::json &value, int64_t most) {
 // By name, with the caches of the machine that measured.
 static Target target_in(const nlohmann::json &document) {
     if (document.contains("target_file")) throw UserError("records.target", "their target is a file, which is not recorded");
-    const std::string name = document.at("target"), base = name.substr(0, name.find('+'));
+    const std::string name = current_target_name(document.at("target")), base = name.substr(0, name.find('+'));
     const std::vector<std::string> known = target_names();
     if (base == "host" || std::find(known.begin(), known.end(), base) == known.end())
         throw UserError("records.target", "this version has no target '" + quotable(name) + "'");

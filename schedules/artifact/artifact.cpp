@@ -6,6 +6,7 @@
 #include "schedules/artifact/read.h"
 #include "schedules/artifact/write.h"
 #include "schedules/knobs/canonical.h"
+#include "schedules/knobs/former_names.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
@@ -212,9 +213,9 @@ Schedule Schedule::from_file(const std::filesystem::path &file) const {
     return result;
 }
 
-std::string Schedule::name() const { return (*document_)["name"].get<std::string>(); }
+std::string Schedule::name() const { return current_schedule_name((*document_)["name"].get<std::string>()); }
 
-std::string Schedule::parent_name() const { return document_->value("extends", std::string()); }
+std::string Schedule::parent_name() const { return current_schedule_name(document_->value("extends", std::string())); }
 
 std::string Schedule::text() const { return canonical_text(*document_); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "schedules/knobs/former_names.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
@@ -64,14 +65,20 @@ void Library::add(const Schedule &schedule) {
                                                   "': another schedule is registered under this name. Give one of them another name.");
 }
 
-Schedule Library::find(const std::string &name) const {
-    if (!is_schedule_name(name))
-        refuse_outside(name, "it is no schedule's name (parts of letters, digits, '_', '-', '+' and '.', joined by '/')");
+Schedule Library::find(const std::string &asked) const {
+    if (!is_schedule_name(asked))
+        refuse_outside(asked, "it is no schedule's name (parts of letters, digits, '_', '-', '+' and '.', joined by '/')");
+    const std::string name = current_schedule_name(asked);
     if (auto it = registered_.find(name); it != registered_.end()) return it->second;
+    std::vector<std::string> spellings = former_schedule_names(name);
+    spellings.insert(spellings.begin(), name);
     for (const fs::path &folder : folders_) {
         std::error_code error;
-        const fs::path path = folder / (name + ".json");
-        if (!fs::exists(fs::symlink_status(path, error))) continue;
+        const auto spelling = std::find_if(spellings.begin(), spellings.end(), [&](const std::string &s) {
+            return fs::exists(fs::symlink_status(folder / (s + ".json"), error));
+        });
+        if (spelling == spellings.end()) continue;
+        const fs::path path = folder / (*spelling + ".json");
         const fs::path canonical = fs::canonical(path, error);
         if (error) refuse_file(path.string(), "it leads nowhere", "Repair or remove the link.");
         if (!is_beneath(canonical, folder)) refuse_outside(name, "its file '" + path.string() + "' is a link that leaves the folder");
@@ -102,7 +109,7 @@ std::vector<std::string> Library::names() const {
         std::vector<std::string> files;
         for (const fs::path &file : schedule_files(folder)) {
             const std::string name = file.lexically_relative(folder).replace_extension().generic_string();
-            if (is_schedule_name(name)) files.push_back(name);
+            if (is_schedule_name(name)) files.push_back(current_schedule_name(name));
         }
         add(files);
     }

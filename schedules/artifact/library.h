@@ -21,8 +21,8 @@ public:
     // UserError schedule.duplicate when the name is registered already, as a different schedule.
     void add(const Schedule &schedule);
 
-    // Registered schedules come before files. UserError schedule.outside, schedule.missing, schedule.file,
-    // schedule.too-large, schedule.name-mismatch, and those of Schedule::parse.
+    // Registered schedules come before files. A former name (knobs/former_names.h) finds the schedule that has today's. UserError
+    // schedule.outside, schedule.missing, schedule.file, schedule.too-large, schedule.name-mismatch, and those of Schedule::parse.
     Schedule find(const std::string &name) const;
     // All names that can be found: those registered, then folder by folder; of each sorted.
     std::vector<std::string> names() const;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/knobs/canonical.h"
+#include "schedules/knobs/former_names.h"
 #include "support/files/json_reader.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
@@ -42,7 +43,7 @@ static KernelTask read_task(const JsonReader &reader) {
     t.options = integers(reader.find("options"), INT32_MIN);
     t.fixed = integers(reader.find("fixed"), 0);
     t.extents = integers(reader.find("extents"), 0);
-    t.target = reader.at("target").text();
+    t.target = current_target_name(reader.at("target").text());
     if (auto threads = reader.find("threads")) t.threads = threads->integer(1, 4096);
     return t;
 }
@@ -77,7 +78,7 @@ static std::optional<Provenance> read_provenance(const JsonReader &reader) {
             for (const JsonReader &pair : ancestors->items()) {
                 const std::vector<std::string> two = pair.texts();
                 if (two.size() != 2) pair.fail("json.value", "expected [name, hash], got an array of " + std::to_string(two.size()) + ".");
-                p.ancestors.emplace_back(two[0], two[1]);
+                p.ancestors.emplace_back(current_schedule_name(two[0]), two[1]);
             }
     }
     constexpr double most = std::numeric_limits<double>::max();

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "runtime/tessera.h"
+#include "schedules/knobs/former_names.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -55,7 +56,7 @@ const std::vector<Target> &built_in() {
         avx512.vector_bytes = 64, avx512.vector_registers = 32;
         avx512.l1_bytes = 48 << 10, avx512.l2_bytes = 1 << 20, avx512.l3_bytes = 32 << 20;
 
-        // The two kinds of processors with dot products that LLVM knows: SSE4a is of those by AMD, FP16 of those by Intel.
+        // Processors with dot products of bytes and of bf16, as LLVM names them. SSE4a is AMD's, FP16 Intel's.
         const std::vector<std::string> known = known_features();
         auto with_dot_products = [&](const char *name, const std::vector<std::string> &more) {
             Target target = avx512;
@@ -69,9 +70,11 @@ const std::vector<Target> &built_in() {
             });
             return target;
         };
-        const Target avx512_bf16 = with_dot_products("avx512_bf16", {"sse4a"});
-        Target avx512_fp16 = with_dot_products("avx512_fp16", {"avx_vnni", "avx512_fp16"});
-        avx512_fp16.l2_bytes = 2 << 20;
+        Target znver4 = with_dot_products("znver4", {"sse4a"});
+        znver4.l1_bytes = 32 << 10;
+        const Target znver5 = with_dot_products("znver5", {"sse4a", "avx_vnni"});
+        Target sapphirerapids = with_dot_products("sapphirerapids", {"avx_vnni", "avx512_fp16"});
+        sapphirerapids.l2_bytes = 2 << 20;
 
         Target arm64;
         arm64.name = "arm64", arm64.arch = Arch::arm64;
@@ -93,7 +96,7 @@ const std::vector<Target> &built_in() {
         sm80.l2_bytes = 40 << 20;
         Target sm86 = sm80;
         sm86.name = "cuda-sm86", sm86.compute_capability = 86, sm86.l2_bytes = 6 << 20;
-        return std::vector<Target>{base, avx2, avx512, avx512_bf16, avx512_fp16, arm64, wasm32, opencl, sm80, sm86};
+        return std::vector<Target>{base, avx2, avx512, znver4, znver5, sapphirerapids, arm64, wasm32, opencl, sm80, sm86};
     }();
     return targets;
 }
@@ -179,13 +182,13 @@ std::vector<std::string> host_features() {
 }
 
 Target target_named(const std::string &name) {
-    std::istringstream words(name + "+");  // so that what is behind the last plus is a word too, if an empty one
+    std::istringstream words(current_target_name(name) + "+");  // so that what is behind the last plus is a word too, if an empty one
     std::string base;
     std::getline(words, base, '+');
     const std::vector<std::string> names = target_names();
     if (!contains(names, base))
         throw UserError("target.unknown", "there is no target '" + base + "'; the targets are " + join(names) +
-                                              ", features can be added to each (avx512+avx512_bf16), and a target file ends in .json." +
+                                              ", features can be added to each (avx512+avx512_vnni), and a target file ends in .json." +
                                               did_you_mean(base, names));
     Target target = base == "host" ? host() : built_in_named(base);
     const std::vector<std::string> known = known_features(target.arch);

@@ -40,7 +40,7 @@ const char *name_of(Arch arch);  // "x86-64", "arm64", "wasm32", "opencl", "cuda
 bool is_gpu(Arch arch);
 
 struct Target {
-    std::string name;  // "avx512", "avx512+avx512_bf16"
+    std::string name;  // "avx512", "avx512+avx512_vnni"
     Arch arch = Arch::x86_64;
     std::vector<std::string> features;  // as Linux and tess_cpu_feature_name name them, in the latter's order
     int vector_bytes = 16;
@@ -57,11 +57,11 @@ struct Target {
     friend bool operator==(const Target &, const Target &) = default;
 };
 
-// "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4 and later), "avx512_fp16" (with
-// those of Sapphire Rapids and later), "arm64" (ARMv8-A, whose NEON
-// has fma), "wasm32" (SIMD128), any with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
-// operating system support, under its own name and with the caches of this machine; "opencl", "cuda-sm80" or "cuda-sm86", which
-// have no features. A target as a file: target_file.h. UserError target.unknown, target.unknown-feature, target.feature-set.
+// "x86-64", "avx2", "avx512"; "znver4", "znver5" and "sapphirerapids", which also have dot products of bytes and of bf16; "arm64"
+// (ARMv8-A, whose NEON has fma); "wasm32" (SIMD128). Features can be added to each of these ("avx512+avx512_vnni"). "opencl",
+// "cuda-sm80" and "cuda-sm86" have no features. "host" is the best target that this processor and its operating system support,
+// under that target's name and with the caches of this machine. Former names (knobs/former_names.h) are accepted. A target as a file:
+// target_file.h. UserError target.unknown, target.unknown-feature, target.feature-set.
 Target target_named(const std::string &name);
 // Whether it names a target for GPUs.
 bool names_gpu(const std::string &name);

@@ -96,10 +96,10 @@ TEST_CASE("knobs that a CPU does not have") {
             {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, mul_add, dot2, dot4."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}},
             {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are "
-             "fma, mul_add, dot4; generate for 'avx512_bf16', or delete the knob (null)."});
+             "fma, mul_add, dot4; generate for 'znver4', or delete the knob (null)."});
     check_words(
         [&] {
-            lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("avx512_bf16"));
+            lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("znver4"));
         },
         {"error[schedule.instruction]: y: the instruction family dot4 sums products of u8 and i8 elements in i32, each cast once and "
          "unconditionally; this stage is no such sum."});

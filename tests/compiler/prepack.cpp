@@ -209,7 +209,7 @@ TEST_CASE("C that packs and C that takes what was packed give the bits of their 
     for (const Build &build : c_builds("-O1")) check_code(target_named("avx2"), build);
 }
 
-// "matmul/bf16/prepacked_avx512_bf16", and what it stands beside: "matmul/bf16/avx512_bf16". So does a schedule for small extents.
+// "matmul/bf16/prepacked_znver4", and what it stands beside: "matmul/bf16/znver4". So does a schedule for small extents.
 struct ShippedPair {
     std::string name, beside, target;
     Algorithm algorithm;

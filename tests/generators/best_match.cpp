@@ -19,7 +19,7 @@ TEST_CASE("what is taken without a name can be made, whatever the policy") {
     const Registry registry = sample_registry();
     const Library library = registry.library({TESSERA_SOURCE_DIR "/schedules/library"});
     for (Numerics policy : {flushed, strict, flushed_bf16, wide, narrow, numerics_named("nvfp4"), numerics_named("inference")})
-        for (const char *target : {"avx2", "avx512", "avx512_bf16"})
+        for (const char *target : {"avx2", "avx512", "znver4"})
             for (const auto &make : {library::matmul, library::linear, library::cumulative_sum, library::softmax, library::layernorm}) {
                 policy.name = "mine";
                 const Algorithm a = make(policy);

@@ -18,7 +18,7 @@ TEST_CASE("list shows algorithms with their arguments, schedules, targets and nu
     for (const char *line :
          {"matmul          y[M, N] = x[M, K] w[K, N]\n", "dims M, N, K; inputs x[M, K], w[K, N]; outputs y[M, N]\n", "matmul/mine",
           "other schedules\n  ", "elsewhere/other", "states cache[B, W, D]; parameters position: i64\n", "parameters epsilon: f32\n",
-          "targets\n  x86-64, avx2, avx512, avx512_bf16, avx512_fp16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host (host is ",
+          "targets\n  x86-64, avx2, avx512, znver4, znver5, sapphirerapids, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host (host is ",
           "numerics\n  f32  ", "  nvfp4  "})
         CHECK_THAT(outcome.out, Catch::Contains(line));
 }

@@ -48,7 +48,7 @@ class Case:
         """Those of all targets that this is worth compiling for."""
         if any(t.dtype.str[1:] in LOW_PRECISION for t in self.inputs):
             return [t for t in all_of if t != "x86-64"]
-        plain = [t for t in all_of if t not in ("avx512_bf16", "avx512_fp16")]
+        plain = [t for t in all_of if t not in ("znver4", "znver5", "sapphirerapids")]
         if self.options or self.algorithm in ACTIVATIONS:
             return plain[-1:]
         return plain if self.algorithm in ("matmul", "softmax", "segmented_sum") else [t for t in plain if t != "x86-64"]

@@ -37,13 +37,14 @@ static void add_x86_features(H::Target &t, const Target &target) {
     t.set_feature(H::Target::AVX512);
     if (target.has("avx512bw") && target.has("avx512dq") && target.has("avx512vl") && target.has("avx512cd"))
         t.set_feature(H::Target::AVX512_Skylake);
-    // Halide has names for two kinds of processors with dot products of bytes and of bf16, and LLVM uses all that they have.
-    static const Target zen = target_named("avx512_bf16"), sapphire_rapids = target_named("avx512_fp16");
+    // Halide names the processors that have dot products of bytes and of bf16, and LLVM uses all that such a processor has.
+    static const Target znver4 = target_named("znver4"), znver5 = target_named("znver5"), sapphirerapids = target_named("sapphirerapids");
     auto has_all = [&](const Target &of) {
         return std::all_of(of.features.begin(), of.features.end(), [&](const std::string &f) { return target.has(f); });
     };
-    if (has_all(zen)) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
-    else if (has_all(sapphire_rapids)) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_SapphireRapids});
+    if (has_all(znver5)) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4, H::Target::AVX512_Zen5});
+    else if (has_all(znver4)) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
+    else if (has_all(sapphirerapids)) t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_SapphireRapids});
 }
 
 static H::Target machine_of(const Target &target) {
