@@ -5,17 +5,21 @@
 - A block after `<!-- verbatim: <file> -->` stands in that file as it is.
 - Every line of a block after `<!-- printed by: <command> -->` is printed by that command of the generator, in this order;
   a line `…` stands for any lines.
+- Of each row of a table after `<!-- knobs -->`, the loop nest of the algorithm in its second cell has the lines of its fourth cell in this
+  order, and with the knobs of its third cell those of its fifth.
 - Links lead to files, and so do the names in the first column of a table under "Files in reading order". Where a folder has such a
   table, all of its headers are in it.
 - In docs/, every `function` (`file`) is there.
 - "It may include" and "Included by" in the README of a room are what CMake says.
 """
+import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-root, generator = Path(sys.argv[1]), sys.argv[2]
+root, generator = Path(sys.argv[1]), str(Path(sys.argv[2]).resolve())
 problems = []
 
 
@@ -25,11 +29,34 @@ def check_verbatim(readme, source, block):
 
 
 def check_printed(readme, command, block):
-    printed = iter(subprocess.run([generator, *command.split()], capture_output=True, text=True, check=True).stdout.splitlines())
+    printed = iter(subprocess.run([generator, *command.split()], capture_output=True, text=True, check=True, cwd=root).stdout.splitlines())
     for line in block.splitlines():
         if line != "…" and line not in printed:  # takes lines from `printed` up to this one
             problems.append(f"{readme}: '{command}' does not print this line, or not in this order:\n{line}")
             return
+
+
+def nest(algorithm, stages, folder):
+    """The lines of an algorithm's loop nest under these knobs, or under none."""
+    schedule = Path(folder) / "schedule.json"
+    schedule.write_text(json.dumps({"format": "tessera-schedule", "version": 1, "name": "row", "stages": json.loads("{" + stages + "}")}))
+    command = [generator, "show", algorithm, "--target", "avx2", "--what", "tiles", "--quiet", "--schedule", schedule if stages else "none"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return [line.strip() for line in done.stdout.splitlines()] or [done.stderr.strip()]
+
+
+def check_knobs(document, text):
+    for row in re.findall(r"^\| `.*$", text, re.M):
+        _, algorithm, stages, before, after = (re.findall(r"`([^`]+)`", cell.replace("\\|", "|")) for cell in re.split(r"(?<!\\) *\|(?!\|) *", row)[1:6])
+        with tempfile.TemporaryDirectory() as folder:
+            for stated, lines in (("", before), (stages[0], after)):
+                printed = nest(algorithm[0], stated, folder)
+                left = iter(printed)
+                for line in lines:
+                    if line not in left:  # takes lines from `left` up to this one
+                        problems.append(f"{document}: {algorithm[0]} with {stated or 'no knobs'} has no line, or not in this order:\n{line}\nIt has:\n"
+                                        + "\n".join(printed))
+                        break
 
 
 def check_names(readme, folder, text):
@@ -77,6 +104,9 @@ for path in sorted(p for p in root.glob("**/*.md") if not {".tessera", ".git"} &
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         if not (path.parent / link).exists():
             problems.append(f"{readme}: the link {link} leads nowhere")
+    for table in re.findall(r"<!-- knobs -->\n(.*?)\n\n", text, re.S):
+        check_knobs(readme, table)
+        blocks += 1
     check_names(readme, path.parent, text)
     check_arrows(readme, path.parent, text)
     if readme.parts[0] == "docs":
