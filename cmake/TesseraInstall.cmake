@@ -39,7 +39,7 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 configure_package_config_file(cmake/TesseraConfig.cmake.in TesseraConfig.cmake
   INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir runtime_dir gpu_dir)
-# Of any architecture: what runs while a project is built is the build machine's, and the rest can be built for another.
+# For any architecture: what runs while a project is built is the build machine's, and the rest can be built for another.
 write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
   cmake/TesseraAddKernel.cmake DESTINATION "${package_dir}")

@@ -24,7 +24,7 @@ namespace tessera {
 // (verify.h). Deterministic, some milliseconds.
 std::optional<std::string> broken_law(const Monoid &monoid);
 
-// Of each monoid of the algorithm and of those that it calls, once. UserError algorithm.monoid-law.
+// Checks each monoid of the algorithm and of its callees once. UserError algorithm.monoid-law.
 void check_monoid_laws(const Algorithm &algorithm);
 
 }  // namespace tessera

@@ -17,7 +17,7 @@ struct EvaluationOptions {
     Precision precision = Precision::policy;
     Extents extents;           // of symbolic dims that no given tensor has
     bool every_stage = false;  // also return the results of all stages
-    // Of outputs: only these points, and what they need, are computed, and a result has the extents of its box. Then no other output is
+    // Only these points of outputs, and what they need, are computed, and a result has the extents of its box. Then no other output is
     // given. Empty: all. The algorithm updates no state, and `extents` has those of all dims that no data decides.
     std::map<std::string, Box> boxes = {};
 };

@@ -157,7 +157,7 @@ constexpr bool is_float(DType type) { return traits_of(type).kind == DTypeKind::
 constexpr bool is_integer(DType type) { return traits_of(type).kind == DTypeKind::integer || traits_of(type).kind == DTypeKind::position; }
 // May be an operand of an operation: f32, f64, i32, i64, boolean, index.
 constexpr bool is_arithmetic(DType type) { return traits_of(type).arithmetic; }
-// Of a format's code: the bits below the sign, the sign, and the magnitude that follows that of the largest finite number: the first of
+// A format's code: the bits below the sign, the sign, and the magnitude that follows that of the largest finite number: the first of
 // those that are infinite or NaN.
 constexpr uint32_t magnitude_mask(const DTypeTraits &f) { return (uint32_t{1} << (f.exponent + f.mantissa)) - 1; }
 constexpr uint32_t sign_bit(const DTypeTraits &f) { return f.is_signed ? magnitude_mask(f) + 1 : 0; }

@@ -41,11 +41,11 @@ Expr pow(Expr x, Expr y);
 // n = 0 -> 1. Also of i32 and i64, which wrap (UserError functions.type for n < 0 there).
 Expr pow(Expr x, int n);
 
-// Of radians, |x| <= 2^20 in f32 and |x| <= 2^45 in f64. Beyond, and for +-inf, NaN: a reduction for all would cost every result more than
-// the function itself. f32 0.906 ULP, f64 0.79. Odd, so sin(-0) = -0; a subnormal gives itself. 46 operations.
+// x in radians, |x| <= 2^20 in f32 and |x| <= 2^45 in f64. Beyond, and for +-inf, NaN: a reduction for all would cost every result more
+// than the function itself. f32 0.906 ULP, f64 0.79. Odd, so sin(-0) = -0; a subnormal gives itself. 46 operations.
 Expr sin(Expr x);
 
-// Of radians, in the range of sin, NaN beyond: f32 0.900 ULP, f64 0.82. Even. 45 operations.
+// x in radians, in the range of sin, NaN beyond: f32 0.900 ULP, f64 0.82. Even. 45 operations.
 Expr cos(Expr x);
 
 // f32 1.203 ULP, f64 1.09. Odd, so atan(-0) = -0; +-pi / 2, rounded, at +-inf. 29 operations, one of them a division.

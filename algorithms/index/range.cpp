@@ -121,7 +121,7 @@ static Interval range_of_operation(const Expr &e, const Bounds &b) {
 }
 
 static Interval range_of_type(DType type) {
-    // Of positions more is known than their type, and numbers of 64 bits may be any.
+    // For positions more is known than their type; numbers of 64 bits may be any.
     if (is_float(type) || type == DType::index || type == DType::i64) return {};
     return {traits_of(type).lowest, traits_of(type).highest};
 }

@@ -27,7 +27,7 @@ struct Numerics {
     DType storage = DType::f32;     // of inputs, and of outputs and states where these are not given
     DType compute = DType::f32;     // f32 or f64
     DType accumulate = DType::f32;  // the narrowest that folds may add up in: f32 or f64
-    // Of casts to outputs and states that are integers, or floats that are only stored: f32 and f64 have no other than to nearest.
+    // For casts to outputs and states that are integers, or floats that are only stored: f32 and f64 have no other than to nearest.
     Rounding rounding = Rounding::nearest_even;
     bool saturate = false;
     std::optional<DType> outputs = {}, states = {};
@@ -50,7 +50,7 @@ std::vector<std::string> numerics_names();
 // f32 and f64, in two of them, or in one that does not hold every stored value; tf32 with f64; rounding that a cast of f64 to f32 has not.
 void check(const Numerics &policy);
 
-// Of a callee whose results other callees take: they are kept as inputs are.
+// For a callee whose results other callees take: they are kept as inputs are.
 Numerics inside(Numerics policy);
 
 // What of a policy `inner` is weaker than in `outer`, in words: "accumulates in f32, not f64". Empty where a kernel of the one may be

@@ -91,7 +91,7 @@ Algorithm encoder_layer(const Numerics &n, const Options &o) {
     const Tile x = f.input("x", {d.M, d.D}), keep = f.input("keep", {d.B, d.T}, DType::boolean);
     const LayerInputs w(f, d, {});
     const Tile qkv = f.call("qkv", linear(inside(n)), joined({x}, {w.qkv}))[0];  // (M, C)
-    // Of one sentence: its tokens' queries, keys or values by heads.
+    // One sentence: its tokens' queries, keys or values by heads.
     auto part = [&](int64_t number, const Dim &tokens, const Dim &width) {
         return qkv.at({{"M", variable("B") * extent("T") + variable(tokens.name)},
                        {"C", extent("D") * number + variable("H") * extent("E") + variable(width.name)}},

@@ -19,7 +19,7 @@ Blocks per_tensor(size_t rank);
 Blocks per_channel(size_t rank, int64_t axis);
 Blocks per_group(size_t rank, int64_t axis, int64_t size);
 
-// Of a tensor of one number for each block: no axis for those that are whole, and [1] where all are.
+// The shape of a tensor with one number for each block: no axis for those that are whole, and [1] where all are.
 std::vector<int64_t> block_counts(const std::vector<int64_t> &extents, const Blocks &blocks);
 
 int64_t element_count(const std::vector<int64_t> &extents);

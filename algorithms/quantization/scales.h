@@ -21,7 +21,7 @@ struct ScaleRule {
     DType scales = DType::f32;  // f32, f16, bf16, f8e8m0fnu, f8e4m3fn
 };
 
-// Of each block of an observer, in row-major order. A scale's number is scales[i], or scales[i] * tensor_scale in f32 where there is one.
+// One for each block, in row-major order. A scale's number is scales[i], or scales[i] * tensor_scale in f32 where there is one.
 struct Scales {
     DType type = DType::f32;
     std::vector<float> scales;

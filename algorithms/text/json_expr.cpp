@@ -113,7 +113,7 @@ private:
         return list;
     }
 
-    // Of one that does not ship a document has the definitions, for whoever reads it.
+    // A document has the definitions of functions that do not ship, for whoever reads it.
     static void open_function(const FunctionRef &f, json &list) {
         const FunctionRef *standard = find_function(f->name);
         if (standard && *standard == f) return list.push_back(f->name);

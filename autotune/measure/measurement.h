@@ -30,7 +30,7 @@ struct Measurement {
     Verdict verdict = Verdict::unmeasured;
     std::string message;  // of what failed
     double seconds = 0;   // of one call: the median
-    // Of the base's time to the candidate's, with its 95% interval where it is `measured`: above 1 is faster.
+    // The base's time divided by the candidate's, with its 95% interval where it is `measured`: above 1 is faster.
     double ratio = 0, lower = 0, upper = 0;
     uint64_t workspace_bytes = 0, code_bytes = 0;
     double compile_s = 0;

@@ -113,7 +113,7 @@ static std::optional<double> draft_in(const SearchSpace &space, const Work &work
     } catch (const UserError &) { return std::nullopt; }
 }
 
-// Of many threads, how many have work.
+// How many of the threads have work.
 static double used_threads(const Profile &p) {
     const double workers = p.parallel / std::ceil(p.parallel / many_threads);
     return p.core_time > 0 ? p.core_time / (p.alone + (p.core_time - p.alone) / workers) : workers;

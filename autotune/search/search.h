@@ -37,7 +37,7 @@ struct Candidate {
     double score = 0;               // their mean
 };
 
-// Of the rules by which proposals follow from seed and measurements: a campaign goes on from records of the same version alone.
+// The version of the rules by which proposals follow from seed and measurements: a campaign goes on from records of the same version alone.
 constexpr int search_version = 4;
 
 struct SearchOptions {

@@ -32,7 +32,7 @@ private:
 
     bool runs_over_pieces(const std::string &dim) const;
 
-    // Of one stage, in this order.
+    // One stage's decisions, in this order.
     void ask_place(size_t stage);
     void ask_beside(size_t stage);
     std::map<std::string, Path> paths_beside(size_t stage) const;
@@ -65,7 +65,7 @@ private:
     void ask_pack(size_t stage, const Operand &operand);
     std::vector<std::string> ask_order(const std::string &stage, const std::string &level, const std::vector<std::string> &dims);
 
-    // Of GPUs.
+    // Decisions for GPUs.
     void ask_threads(size_t stage);
     void ask_access(PlannedStage &s, Tiles &t, Knobs &k);
     void ask_team(PlannedStage &s, const Tiles &t, Knobs &k);

@@ -54,7 +54,7 @@ void Sketch::ask_team(PlannedStage &s, const Tiles &t, Knobs &k) {
         const int64_t size = s.sizes.at(d);
         if (size < 2) continue;
         const int64_t unit = k.micro.count(d) ? k.micro.at(d) : 1;
-        // Of partial results mostly all at one time: what a smaller tile reads last is not always shown to be there.
+        // Partial results are mostly read all at one time: what a smaller tile reads last is not always shown to be there.
         const bool together = d.ends_with(".i") && threads * size <= space_.target.max_threads * unit;
         const int64_t least = together ? size / unit : unit == 1 ? 2 : 1;
         std::vector<Answer> answers;

@@ -214,7 +214,7 @@ void Sketch::ask_levels(PlannedStage &s, const Tiles &t, Knobs &k) {
         std::vector<Answer> answers = {{"none", s.place.empty() ? 1.0 : 6.0}};
         for (int64_t extent : {8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 128, 192, 256, 384, 512, 1024}) {
             const int64_t whole = unit == 1 ? extent : rounded_up(extent, unit);
-            // Of tiles within tiles that neither divide the dim, races between blocks cannot be disproved.
+            // Where tiles within tiles do not divide the dim, races between blocks cannot be disproved.
             if (unit > 1 && size % whole != 0) continue;
             if (whole <= unit || whole >= size || (answers.size() > 1 && std::to_string(whole) == answers.back().value)) continue;
             answers.push_back({std::to_string(whole), 0.12});
@@ -248,7 +248,7 @@ std::vector<std::string> Sketch::ask_order(const std::string &stage, const std::
     return words_of(ask(stage, "order." + level, answers));
 }
 
-// Of the dims that no level cuts, one along which a scan runs may stand inside the tiles of the others: the scan then goes on in registers.
+// A dim that no level cuts and along which a scan runs may stand inside the tiles of the others: the scan then goes on in registers.
 std::string Sketch::ask_scan_inside(const PlannedStage &s, const std::vector<std::string> &free, const std::vector<std::string> &tiled) {
     const std::set<std::string> &scanned = s.scanned_before;
     for (const std::string &d : free)
@@ -358,7 +358,7 @@ void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
             ask_rows(result.name, placed ? std::vector<Answer>{{"none", 1}, {"0", 0.2}} : std::vector<Answer>{{"none", 1}});
 }
 
-// Of an output that no cache holds: rows, or tiles of rows, that go past the caches.
+// For an output that no cache holds: rows, or tiles of rows, that go past the caches.
 void Sketch::ask_stream(const PlannedStage &s, const Tiles &t, Knobs &k) {
     const std::vector<std::string> &dims = s.view.stage->dims;
     if (!s.output || !s.place.empty() || !s.view.maps || s.view.updates || dims.empty() || t.vector != dims.back()) return;

@@ -47,7 +47,7 @@ class Limits:
         return call
 
 
-# Of AMD and Intel, by vendor, family and models.
+# Processors of AMD and Intel, by vendor, family and models.
 KINDS = (("AuthenticAMD", 26, range(256), "Zen 5"), ("AuthenticAMD", 25, (*range(16, 32), *range(96, 128), *range(160, 176)), "Zen 4"),
          ("AuthenticAMD", 25, range(256), "Zen 3"), ("AuthenticAMD", 23, range(48, 256), "Zen 2"),
          ("GenuineIntel", 6, (143, 207), "Sapphire Rapids"), ("GenuineIntel", 6, (106, 108), "Ice Lake"), ("GenuineIntel", 6, (85,), "Skylake"))

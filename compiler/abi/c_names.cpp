@@ -18,7 +18,7 @@ static Words words_of(const char *text) {
     return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// Of C up to C23 and C++ up to C++26, with alternative tokens, and those that gcc, clang and older dialects add.
+// The keywords of C up to C23 and C++ up to C++26, with alternative tokens, and those that gcc, clang and older dialects add.
 static const Words &keywords() {
     static const Words words = words_of(R"(
         alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await co_return
@@ -187,7 +187,7 @@ static bool ends_in_one_of(const std::string &name, const std::vector<const char
     return std::any_of(ends.begin(), ends.end(), [&](const char *end) { return name.ends_with(end); });
 }
 
-// Of the names of what a file of C has for each kernel, and of its public functions.
+// Checks the names of what a file of C has for each kernel, and of its public functions.
 static const std::vector<const char *> own_ends = {"_spec", "_plan", "_body"},
                                        public_ends = {"_size", "_workspace", "_table", "_describe", "_parameters", "_argument_names"};
 

@@ -9,7 +9,7 @@ namespace tessera {
 
 bool is_wasm(const std::string &object);
 std::vector<ObjectSymbol> wasm_symbols_of(const std::string &object);
-// Of code and data.
+// The bytes of code and data.
 uint64_t wasm_loaded_bytes(const std::string &object);
 void hide_wasm_symbols(std::string &object, const std::set<std::string> &kept);
 

@@ -108,7 +108,7 @@ private:
         }
     }
 
-    // Of the candidates, the buffers in which no two iterations of the loop meet.
+    // The buffers among the candidates in which no two iterations of the loop meet.
     const std::set<std::string> &apart_in(const Loop &loop, const Touched &candidates) {
         auto [it, fresh] = apart_in_.emplace(loop.variable, std::set<std::string>{});
         if (!fresh) return it->second;

@@ -121,7 +121,7 @@ RealInterval FunctionImages::slope(const Function &f, const std::vector<RealInte
     return all;
 }
 
-// Of an expression of f64 over the arguments, as derivatives are.
+// The image of an expression of f64 over the arguments, as derivatives are.
 RealInterval FunctionImages::value(const Expr &e, const std::vector<RealInterval> &x) {
     std::vector<RealInterval> args;
     for (const Expr &arg : e->args) args.push_back(arg.type() == DType::f64 ? value(arg, x) : RealInterval::whole());

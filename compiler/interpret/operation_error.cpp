@@ -9,7 +9,7 @@ namespace {
 
 constexpr double least = 0x1p-1074;
 
-// Of bounds, which are not negative: 0 only where one of them is.
+// The product of bounds, which are not negative: 0 only where one of them is.
 double product(double a, double b) { return a == 0 || b == 0 ? 0 : a * b + least; }
 
 double highest_of(DType type) {
@@ -168,7 +168,7 @@ double conversion_error(DType from, DType to, Rounding rounding, bool saturate, 
     if (!(a.error < unknown_error) || std::isnan(v)) return unknown_error;
     if (is_float(to)) {
         if (v == a.value) return a.error;
-        // Of floats the loss is seen. Integers of more than 53 bits are no doubles, and may be rounded in any direction, to a whole unit.
+        // For floats the loss is seen. Integers of more than 53 bits are no doubles, and may be rounded in any direction, to a whole unit.
         const double lost = is_float(from) ? std::fabs(v - a.value) : 4 * half_unit(to, v);
         return std::isfinite(v) ? raised(a.error + lost) : unknown_error;
     }

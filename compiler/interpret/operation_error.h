@@ -28,21 +28,21 @@ struct Approximate {
 constexpr double unknown_error = std::numeric_limits<double>::infinity();
 
 inline double raised(double bound) { return bound == 0 ? 0 : bound * (1 + 0x1p-49) + 0x1p-1070; }
-// Of a value, from any member of the interval that its exact one is in.
+// The error of a value, from any member of the interval that its exact one is in.
 double distance(double value, const RealInterval &exact);
 // What rounding to nearest loses at most where it gives `value`: half a unit in the last place of its float type; of subnormals, half of
 // the least one.
 double half_unit(DType type, double value);
 
-// Of the operation on floats, which gave `value`.
+// The error of the operation on floats, which gave `value`.
 double float_error(Op op, DType type, double value, const Approximate &a, const Approximate &b, const Approximate &c);
-// Of the operation on integers, positions and truth values: unknown for those of bits, whose results do not go with their operands.
+// For the operation on integers, positions and truth values: unknown for those of bits, whose results do not go with their operands.
 double integer_error(Op op, DType type, double value, const Approximate &a, const Approximate &b, const Approximate &c);
-// Of a comparison: 0 where it comes out the same for all exact values, otherwise 1.
+// The error of a comparison: 0 where it comes out the same for all exact values, otherwise 1.
 double comparison_error(Op op, const Approximate &a, const Approximate &b);
-// Of one of two, by a condition that may come out otherwise.
+// The error of one of two values, by a condition that may come out otherwise.
 double choice_error(double value, const Approximate &a, const Approximate &b);
-// Of a conversion that gave `value`.
+// The error of a conversion that gave `value`.
 double conversion_error(DType from, DType to, Rounding rounding, bool saturate, double value, const Approximate &a);
 
 }  // namespace tessera

@@ -113,7 +113,7 @@ std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const
     const bool is_max = is_monoid(m, max_monoid(type)) || is_monoid(m, nan_max_monoid(type));
     if (is_max || is_monoid(m, min_monoid(type))) {
         KnownRange all = x[0];
-        // Of nothing it is the identity.
+        // A fold of nothing is the identity.
         if (!points.is_filled) (is_max ? all.has_lowest : all.has_highest) = true;
         return {all};
     }
@@ -124,8 +124,8 @@ std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const
                                    std::max(x[0].values.hi + off, points.is_whole ? -no_bound : 0)};
         const RealInterval n = points.is_whole ? RealInterval::of(points.count) : RealInterval{0, points.count};
         const RealInterval square = {0, points.count * width * width * (1 + 8 * points.count * unit_roundoff(type))};
-        // Of a mean within `off` of that of what is off by x's error. A square of differences counts at most once for each element on each
-        // level of a tree of merges (Chan, Golub, LeVeque 1983), and is rounded along the path above it.
+        // Around a mean within `off` of that of what is off by x's error. A square of differences counts at most once for each element on
+        // each level of a tree of merges (Chan, Golub, LeVeque 1983), and is rounded along the path above it.
         const double d = 2 * (x[0].error + off), levels = 1 + std::log2(points.count + 1);
         const double far = points.count * levels * (2 * width * d + d * d) + 8 * points.count * unit_roundoff(type) * square.hi;
         return {KnownRange{n}, values_.result(type, mean, x[0].error + off, {}, inputs[0]),

@@ -15,7 +15,7 @@ double least_subnormal(DType type) { return std::ldexp(1, 1 - traits_of(type).bi
 namespace {
 
 double highest_finite(DType type) { return tessera::highest_finite(traits_of(type)); }
-// Of a result of that size.
+// For a result of that size.
 double rounding(DType type, double magnitude) { return magnitude * unit_roundoff(type) + least_subnormal(type); }
 
 // Between which values of the type results lie that are rounded from these.

@@ -1,4 +1,4 @@
-// Of expressions in a stage: between which values their results lie, and how far they may be off, for all points of the stage and all
+// Expressions in a stage: between which values their results lie, and how far they may be off, for all points of the stage and all
 // inputs in their ranges.
 #pragma once
 #include <deque>
@@ -14,7 +14,7 @@
 
 namespace tessera {
 
-// Of all elements of a tensor.
+// The range of all elements of a tensor.
 struct KnownRange {
     RealInterval values = {};                      // those that are finite; lo > hi: there are none
     double error = 0;                              // the most that one may be off; infinite where nothing is known

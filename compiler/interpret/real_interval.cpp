@@ -13,7 +13,7 @@ static RealInterval outwards(double lo, double hi) {
     return {std::isnan(lo) ? all.lo : step_down(lo), std::isnan(hi) ? all.hi : step_up(hi)};
 }
 
-// Of operands that are not negative, results are not.
+// Results of operands that are not negative are not negative.
 static RealInterval not_negative(RealInterval a, RealInterval b, RealInterval result) {
     if (a.lo >= 0 && b.lo >= 0) result.lo = std::max(result.lo, 0.0);
     return result;

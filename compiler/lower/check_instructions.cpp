@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// Of what is called, its own.
+// A callee has its own.
 static const Numerics &policy_of(const Algorithm &declared, const std::string &stage) {
     for (const Call &call : declared.calls())
         if (!call.scope.empty() && stage.starts_with(call.scope + ".")) return policy_of(*call.callee, stage.substr(call.scope.size() + 1));

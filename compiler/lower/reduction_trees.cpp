@@ -161,7 +161,7 @@ private:
         std::string text = family && family->family != InstructionFamily::fma ? "by " + family->name : "";
         auto add = [&](const std::string &more) { text += (text.empty() ? "" : ", ") + more; };
         if (dims.size() == 1 && group == 1) return text;
-        // Of stages that are joined, the dims that are folded are equal one by one; those of writes may be any of the host's.
+        // The dims that joined stages fold are equal one by one; those of writes may be any of the host's.
         const bool is_told_apart = &host == &stage || std::holds_alternative<Reduce>(stage.body);
         const std::vector<std::string> of_host = &host == &stage ? dims : reduced_dims(host);
         std::vector<OrderedLoop> loops, around;

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// Of index expressions. Loop variables, extents and what `bounded` gives are inside some buffer and leave room for sums.
+// Checks index expressions. Loop variables, extents and what `bounded` gives are inside some buffer and leave room for sums.
 class DataPositions {
 public:
     // What a Let's variable stands for.

@@ -31,13 +31,13 @@ struct Profile {
     double argument_bytes = 0;
     double written_bytes = 0;  // of arguments of which nothing is read: each of their elements is stored
     double copied = 0;         // elements that Copies move: packs
-    // Of the innermost loop whose arithmetic takes longest.
+    // For the innermost loop whose arithmetic takes longest.
     double accumulators = 0, loads_per_fma = 0, inner_trips = 0, inner_bytes = 0;
     double inner_loads = 0;  // vectors loaded in an iteration that several multiply-adds use
     double live = 0;         // vectors that an iteration needs at one time
     double inner_rows = 0;   // that lie apart in memory and are touched in an iteration
     double in_turn = 1;      // multiply-adds to one accumulator in an iteration
-    // Of the program.
+    // For the program.
     double statements = 0;  // stores after unrolling: what the compiler has to do
     double stack_bytes = 0, workspace_bytes = 0;
     double parallel = 1, imbalance = 1;  // iterations of parallel loops; the busiest thread's share over the mean one's

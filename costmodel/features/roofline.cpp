@@ -58,7 +58,7 @@ static double peak_of(const std::string &name, const Target &target, double f32)
         if (auto peak = target.measured->peaks.find(name); peak != target.measured->peaks.end() && peak->second.one_thread > 0)
             return peak->second.one_thread;
     if (name == "f64") return f32 / 2;
-    // Of several instructions for a step, sums go where no products do: half of them count.
+    // Where a step has several instructions, sums go where no products do: half of them count.
     return family ? f32 * family->group / (one ? 1 : instructions_of(*family, target) / 2.0) : f32;
 }
 

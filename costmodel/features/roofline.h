@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// Of one core. Those that `doctor --calibrate` measured, where the target has them; otherwise what processors of its kind
+// The rates of one core. Those that `doctor --calibrate` measured, where the target has them; otherwise what processors of its kind
 // have at 3 GHz.
 struct Rates {
     double fma = 6e9;     // vector multiply-adds in a second

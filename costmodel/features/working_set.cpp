@@ -12,7 +12,7 @@ namespace {
 constexpr double line_bytes = 64, page_bytes = 4 << 10;
 constexpr double held_pages = 64;  // by the first level of translation
 constexpr double crowding = 0.8;   // of a set's lines that are too many, most are still there when they are used again
-// Of the first level a page, since it is looked up before the address is translated; of the second level what most have.
+// In the first level a page, since it is looked up before the address is translated; of the second level what most have.
 constexpr std::array<double, 2> way_bytes = {4 << 10, 64 << 10};
 
 // Rows of so many bytes, by axis how many and how far apart, innermost axis last.
@@ -77,7 +77,7 @@ std::vector<Touched> touched_by(const Walk &walk) {
 
 namespace {
 
-// Of a buffer, what one access touches or several that touch much the same.
+// The bytes of a buffer that one access touches or several that touch much the same.
 struct Stream {
     size_t buffer = 0, node = 0;
     double middle = 0;

@@ -25,7 +25,7 @@ struct Walk {
     double element = 4;            // bytes
 };
 
-// Of the loops from one on: bytes and pages touched while they run, and what those need of the first and the second level.
+// For the loops from one on: bytes and pages touched while they run, and what those need of the first and the second level.
 struct Touched {
     double bytes = 0, pages = 0;
     double span = 0;  // bytes from the first to the last

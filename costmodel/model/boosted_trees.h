@@ -31,7 +31,7 @@ std::string train_trees(const std::vector<TreeRow> &rows, const TreeOptions &opt
 // The trees of a model, ready to be summed.
 class Forest {
 public:
-    // Of train_trees or checked_forest.
+    // A result of train_trees or checked_forest.
     explicit Forest(const std::string &model);
     // What the trees add for each candidate.
     std::vector<double> sums(const std::vector<Featured> &candidates) const;

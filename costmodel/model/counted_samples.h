@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// Of programs, targets and threads that between them give each feature several values.
+// Samples of programs, targets and threads that between them give each feature several values.
 std::vector<Featured> counted_samples();
 
 // "sha256:…" of names and meanings, and of the values that a few fixed programs have (counted_samples): a model is of use only for the

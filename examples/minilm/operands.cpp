@@ -34,7 +34,7 @@ static Weight joined(const Safetensors &weights, const std::string &name, int64_
                                                              {"places", "position_embeddings.weight"},
                                                              {"gamma", "LayerNorm.weight"},
                                                              {"beta", "LayerNorm.bias"}};
-    // Of a layer: tensors of PyTorch whose rows come one after the other. A bias is a matrix of one row.
+    // The operands of a layer: tensors of PyTorch whose rows come one after the other. A bias is a matrix of one row.
     static const std::map<std::string, std::vector<std::string>> of_layer = {
         {"w_qkv", {"attention.self.query.weight", "attention.self.key.weight", "attention.self.value.weight"}},
         {"b_qkv", {"attention.self.query.bias", "attention.self.key.bias", "attention.self.value.bias"}},

@@ -21,7 +21,7 @@ struct GenerateOptions {
     Limits limits;                                       // of one kernel; several have the sum of their seconds
 };
 
-// Of several targets, the library holds a body for each and runs the best one that the processor has.
+// For several targets, the library holds a body for each and runs the best one that the processor has.
 // Writes lib<name>.a (for a GPU the files of gpu_files.h), <name>.h and <name>.manifest.json, and on request <name>.s and
 // <name>.tiles.txt; each is renamed into
 // place when it is whole, the library last. The depfile (make's format) lists the files of schedules, targets, algorithms and the module

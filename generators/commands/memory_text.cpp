@@ -43,7 +43,7 @@ public:
     Memory(const TileProgram &program, const TileProgram &top, const Extents &extents)
         : program_(program), top_(top), extents_(extents), plan_(plan_memory(program)), layout_(layout_of(plan_, program, extents)) {}
 
-    // Of a run at these extents.
+    // For a run at these extents.
     int64_t shared_bytes() const {
         int64_t most = layout_.total;
         for (size_t part = 0; part < plan_.parts.size(); part++) most = std::max(most, end_of_live(part) + scratch(part).shared);

@@ -56,7 +56,7 @@ private:
 
 enum class Move { read, copy };
 
-// `threads` threads, each going over `bytes` bytes of its own, and how many bytes they move in a round.
+// `threads` threads, each going over `bytes` bytes of its own, and how many bytes they move in one repetition.
 struct Flow {
     Steady time;
     double bytes;

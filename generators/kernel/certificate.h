@@ -13,7 +13,7 @@ struct Spread {
     double largest = 0, most = 0;  // most: 99.9 % are at most this
 };
 
-// Of the elements of one output, over all shapes that were tried.
+// Errors of the elements of one output, over all shapes that were tried.
 struct Certificate {
     std::string output;
     int64_t elements = 0;           // that are numbers

@@ -134,7 +134,7 @@ std::string first_difference(const Arrays &expected, const Arrays &got, const st
     return "";
 }
 
-// Of integers, that of f32, in which they are compared.
+// For integers, that of f32, in which they are compared.
 double epsilon(DType type) { return std::ldexp(1.0, -traits_of(is_float(type) ? type : DType::f32).mantissa); }
 
 using PlaceText = std::function<std::string(size_t)>;  // of the element at that position of the arrays: "[1, 5]"

@@ -31,7 +31,7 @@ static std::optional<fs::path> cache_folder() {
     return std::nullopt;
 }
 
-// Of all that the schedule depends on.
+// The hash of all that the schedule depends on.
 static std::string key_of(const Registry &registry, const Algorithm &bound, const Extents &fixed, const Extents &extents,
                           const Target &target) {
     const nlohmann::ordered_json all = {{"algorithm", bound.name},

@@ -14,7 +14,7 @@ struct VariantTrees {
 };
 
 struct KernelBits {
-    // Of one tree, or of several with their conditions: equal for two kernels of one algorithm only if they give equal bits wherever both
+    // For one tree or several with their conditions: equal for two kernels of one algorithm only if they give equal bits wherever both
     // may be called. Neither the target nor what is fixed is part of it.
     std::string hash;
     // Without those that have the trees of all that follow.
@@ -25,7 +25,7 @@ struct KernelBits {
 
 // `bound`: with the dims that the kernel fixes. UserError as reduction_trees.
 KernelBits bits_of(const Algorithm &declared, const Algorithm &bound, const ResolvedSchedule &schedule, const Target &target);
-// Of a kernel whose schedule is known (prepare_schedule).
+// The bits of a kernel whose schedule is known (prepare_schedule).
 KernelBits bits_of(const PreparedKernel &prepared);
 
 // For people: the hash, the trees of each variant, and the dims on which nothing depends.

@@ -31,9 +31,9 @@ public:
     int run(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context) const;
     int workspace(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
                   uint64_t &bytes) const;
-    // Of a kernel that packs: the bytes that it writes.
+    // For a kernel that packs: the bytes that it writes.
     int size(const std::vector<TessTensor> &arguments, const TessContext &context, uint64_t &bytes) const;
-    // Of the status that the last call gave.
+    // The message of the status that the last call gave.
     std::string message(int status) const;
     // Somewhere in its object's code.
     const void *code() const { return reinterpret_cast<const void *>(call_); }

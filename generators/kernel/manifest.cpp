@@ -55,7 +55,7 @@ struct Contents {
         const std::string &object = members.at(member);
         return is_object(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
     }
-    // Of a target's object, those of further variants, those of parts, and those of what its bodies invoke.
+    // In a target's object: those of further variants, those of parts, and those of what its bodies invoke.
     ordered_json loaded_with_others(const std::string &member) const {
         const std::string stem = member.substr(0, member.rfind('.'));
         ordered_json bytes = loaded(member);

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// Of "x=-1,1", or "-1,1" for all others of floats, inputs, states and parameters by name. UserError command.range: what is no range, or of
+// "x=-1,1", or "-1,1" for all others of floats, inputs, states and parameters by name. UserError command.range: what is no range, or of
 // no such name, or a name that has none.
 std::map<std::string, RealInterval> parse_ranges(const Algorithm &algorithm, const std::vector<std::string> &words);
 

@@ -1,4 +1,4 @@
-// Of Tessera, and of the Halide that it was built with.
+// The versions of Tessera, and of the Halide that it was built with.
 #pragma once
 
 namespace tessera {

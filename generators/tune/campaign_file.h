@@ -26,7 +26,7 @@ struct CampaignEntry {
     double weight = 1;                 // how often the kernel runs, relative to the others
     std::string schedule;              // to beat; "" for the family's
     std::vector<Extents> shapes = {};  // for which one artifact has variants, two or more; none where the task is for one shape
-    // Of a program's callee: the algorithm, which no name leads to, and the scopes of its calls.
+    // For a program's callee: the algorithm, which no name leads to, and the scopes of its calls.
     std::shared_ptr<const Algorithm> callee = {};
     std::vector<std::string> scopes = {};
 };

@@ -14,7 +14,7 @@ struct ExistingArtifact {
     nlohmann::json choice;  // how it was chosen, as the artifact says it of this shape
 };
 
-// Of the artifact that is at the run's place: where it was measured for the same kernel, shape and goal, still is the program
+// The outcome of the artifact that is at the run's place: where it was measured for the same kernel, shape and goal, still is the program
 // that was measured, and the campaign neither measured that nor found what both records say is faster. No result: the shape was not
 // reached.
 std::optional<ExistingArtifact> existing_artifact(const TuneRun &run, const std::optional<CampaignResult> &result);

@@ -17,7 +17,7 @@ public:
 
     // Why there are none of the whole campaign, for a person; "" where there are: this generator has not the algorithm, or not as it was.
     const std::string &problem() const { return problem_; }
-    // Of one trial; nothing where its schedule makes another tile program than the one that was measured.
+    // The features of one trial; nothing where its schedule makes another tile program than the one that was measured.
     std::optional<Featured> of(const Trial &trial) const;
 
 private:

@@ -253,7 +253,7 @@ double weighted_ratio(const std::vector<SharedTask> &parts) {
     return total.after > 0 ? total.before / total.after : 0;
 }
 
-// Of the whole, where what is not in its callees stays as it is; 0 where that is not known.
+// The speed-up of the whole, where what is not in its callees stays as it is; 0 where that is not known.
 double predicted_speed(const SharedSearch &search) {
     const auto &whole = search.whole();
     const Total total = total_of(search.parts());

@@ -61,7 +61,7 @@ std::string report_of(const TuneRun &run, const CampaignResult &result, const st
 void write_page(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact,
                 const std::filesystem::path &file);
 
-// Of a search that was told to end before it had measured anything.
+// The outcome of a search that was told to end before it had measured anything.
 std::string stopped_report(const TuneRun &run, const UserError &stopped);
 
 }  // namespace tessera

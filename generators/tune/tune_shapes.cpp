@@ -189,7 +189,7 @@ private:
         return all;
     }
 
-    // Of what was found, or of a program of it, beside the schedule to beat; 0 where it does not apply or cannot be measured.
+    // The speed-up of what was found, or of a program of it, beside the schedule to beat; 0 where it does not apply or cannot be measured.
     double speed_at(const Registry &registry, const TunedShape &s, const Extents &extents,
                     const std::optional<TileProgram> &program = std::nullopt) const {
         TuneOptions options = s.run->options;

@@ -21,7 +21,7 @@ bool has_numbered_pieces(const Algorithm &algorithm) {
 
 void add(Names &names, const Names &more) { names.insert(names.end(), more.begin(), more.end()); }
 
-// Of the loops of a stage and of its results, or of the copy of an operand that the stage has packed.
+// The names of the loops of a stage and of its results, or of the copy of an operand that the stage has packed.
 Names dims_of(const std::string &stage, const Algorithm &algorithm) {
     Names dims;
     for (const Stage &s : algorithm.stages()) {

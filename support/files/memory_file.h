@@ -12,7 +12,7 @@ public:
     MemoryFile(const MemoryFile &) = delete;
     MemoryFile &operator=(const MemoryFile &) = delete;
 
-    // Of this process and of those that it forks, while the object lives; what one writes there, all read.
+    // Shared by this process and those that it forks, while the object lives; what one writes there, all read.
     std::string path() const;
     std::string text() const;
 

@@ -139,7 +139,7 @@ int LineProcess::end() {
     return status;
 }
 
-// Of the last bytes of a file, which may be of any size; "" where it cannot be read.
+// The last bytes of a file, which may be of any size; "" where it cannot be read.
 static std::string tail_of(const std::filesystem::path &file, std::streamoff most) {
     std::ifstream in(file, std::ios::binary | std::ios::ate);
     const std::streamoff size = in.tellg();

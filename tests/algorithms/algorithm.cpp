@@ -124,7 +124,7 @@ TEST_CASE("algorithm: the identity is exact, down to the sign of zero and for in
             CHECK(combine(m, identity(m), a) == a);
             CHECK(combine(m, a, identity(m)) == a);
         }
-        // Of sums, which are never -0.0 since they begin at +0.0.
+        // For sums, which are never -0.0 since they begin at +0.0.
         for (const Monoid &m : {sum_monoid(DType::f32), dot_monoid(DType::f32)}) {
             const Element a = combine(m, identity(m), {Scalar::of_real(DType::f32, value)});
             INFO(m.name << " " << value);

@@ -52,7 +52,7 @@ for name in NAMES:
         inputs = inputs[~((inputs > 2.0**-127) & (inputs < 1.5 * 2.0**-127))]
     with np.errstate(all="ignore"):
         made = inputs.astype(t)
-    # Of a format without NaN the code says nothing but the sign.
+    # In a format without NaN the code says nothing but the sign.
     nan = np.isnan(inputs) if name[0] != "8" else np.isnan(made.astype(np.float32))
     encoded = np.where(nan, np.uint8(0xFF), made.view(np.uint8))
     row = name.replace("_", "")

@@ -56,7 +56,7 @@ TEST_CASE("monoid_laws: honest monoids of floats keep them, whatever they round 
     // The length of a vector, without a square that overflows where the length does not.
     const auto length = [](const Expr &a, const Expr &b) { return sqrt(a * a + b * b); };
     CHECK(law_of(of_one_part(real(0), abs(x), length(l, r), length(l, x))) == "none");
-    // Of the logarithm of a negative number, NaN on both sides.
+    // The logarithm of a negative number is NaN on both sides.
     CHECK(law_of(of_one_part(real(0), log(x), l + r, l + log(x))) == "none");
     // A decaying average as a composition of affine maps: not commutative.
     Monoid affine;

@@ -76,7 +76,7 @@ TEST_CASE("random: an element has word e mod 4 of block e / 4, whatever else is 
     CHECK(drawn(library::random_uniform({}), 23, seed ^ (int64_t{1} << 40), step).values() != y.values());
 }
 
-// Of n independent numbers; 5 standard deviations of each moment.
+// Moments of n independent numbers; 5 standard deviations of each moment.
 static void check_moments(const std::vector<double> &x, double mean, double variance, double fourth) {
     const double n = static_cast<double>(x.size());
     double first = 0, second = 0, neighbours = 0;

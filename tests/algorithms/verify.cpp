@@ -86,7 +86,7 @@ TEST_CASE("legal algorithms pass") {
 TEST_CASE("the standard library passes, in every numerics policy") {
     std::vector<Numerics> all;
     for (const std::string &name : numerics_names()) all.push_back(numerics_named(name));
-    // Of one's own: each word other than the others.
+    // Monoids of one's own: each word other than the others.
     Numerics narrow_out = all[0], wide_out = numerics_named("bf16"), flushed = wide_out, states = all[0], up = wide_out;
     narrow_out.outputs = DType::bf16, wide_out.outputs = DType::f32, states.states = DType::f16;
     flushed.denormals = Denormals::flushed, up.rounding = Rounding::up, up.saturate = true;

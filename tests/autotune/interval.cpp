@@ -42,7 +42,7 @@ static ConfidenceInterval seen(RandomNumbers &random, double gain, double deviat
     return interval;
 }
 
-// Of processes that differ by a few hundredths, with no difference in truth: 95 of a hundred families of four intervals hold 1 in all.
+// For processes that differ by a few hundredths, with no difference in truth: 95 of a hundred families of four intervals hold 1 in all.
 TEST_CASE("the intervals of several comparisons hold together, looked at twice") {
     RandomNumbers random(3);
     int hold = 0, families = 2000;
@@ -83,7 +83,7 @@ TEST_CASE("the median and its ranks") {
     CHECK(median({1, 2, 4, 8}) == 3);
 }
 
-// Of ratios, whichever of the two is on top.
+// Holds for ratios, whichever of the two is on top.
 TEST_CASE("the interval by ranks favours neither side") {
     RandomNumbers random(7);
     for (size_t n = 1; n <= 40; n++) {

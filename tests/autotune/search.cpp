@@ -135,7 +135,7 @@ TEST_CASE("on one thread, a search that keeps parallel loops proposes no schedul
     const auto model = roofline_model();
     const Algorithm product = bind_extents(library::matmul({}), {{"M", 4}, {"N", 1024}, {"K", 256}});
     const SearchSpace space{product, target_named("avx2"), {}, 1, {}, {}};
-    // Of all that is proposed, the most that runs outside of parallel loops, as a part of the whole.
+    // The most of all that is proposed that runs outside of parallel loops, as a part of the whole.
     const auto most_alone = [&](bool keep) {
         SearchOptions options = few(3);
         options.keep_parallel = keep;
@@ -168,7 +168,7 @@ TEST_CASE("exploration alone is random search") {
     }
 }
 
-// Of ten batches of two, an eighth is two or three candidates: what the best by score alone would not have been.
+// In ten batches of two, an eighth is two or three candidates: what the best by score alone would not have been.
 TEST_CASE("small batches explore too") {
     auto proposed = [](double exploration) {
         const auto model = roofline_model();

@@ -82,7 +82,7 @@ static std::string headers(bool posix) {
     return text;
 }
 
-// Of a compiler's list: those that stand for something wherever they are written.
+// From a compiler's list: those that stand for something wherever they are written.
 static std::set<std::string> macros(const Folder &folder, const std::string &compiler) {
     std::istringstream lines(folder.run(compiler + " -dM -E headers.c"));
     std::set<std::string> all;

@@ -55,7 +55,7 @@ struct Pairs {
                                          "special",  "powers of two", "sliver"};
 
     bool coin() { return random() % 2 != 0; }
-    // Of a size in [2^least, 2^(most + 1)).
+    // A number of a size in [2^least, 2^(most + 1)).
     float spread(int least, int most) {
         const int exponent = least + static_cast<int>(random() % static_cast<uint32_t>(most - least + 1));
         return std::ldexp(1.0f + static_cast<float>(random() >> 9) * 0x1p-23f, exponent) * (coin() ? 1.0f : -1.0f);

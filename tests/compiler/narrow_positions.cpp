@@ -30,7 +30,7 @@ static Monoid placed(const std::string &name, int64_t identity, const Update &up
     return m;
 }
 
-// Of equals the last one; of none -1.
+// The last one of equals; -1 of none.
 static Monoid last_of_equals() {
     return placed("last", -1, [](const Expr &v, const Expr &p, const Expr &x, const Expr &at) -> std::vector<Expr> {
         const Expr better = v < x || (v == x && p < at);

@@ -26,7 +26,7 @@ constexpr unsigned slower = 10;
 constexpr unsigned slower = 1;
 #endif
 
-// Of programs whose sums may round another way: some last places of the coarsest float that values are stored in.
+// For programs whose sums may round another way: some last places of the coarsest float that values are stored in.
 static double tolerance_of(const Algorithm &a) {
     double tolerance = 2e-4;
     const Algorithm whole = inline_calls(a);

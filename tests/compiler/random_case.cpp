@@ -156,7 +156,7 @@ private:
                 else if (s.choice / 32 % 2)
                     segments = f.tile(variable(over) / Expr(3), {dim(over)}),
                     begins = "f.tile(variable(\"" + over + "\") / Expr(3), {" + over + "})";
-                // Of Welford's scan the mean is read, which needs the count and not the squares.
+                // The mean of Welford's scan is read, which needs the count and not the squares.
                 if (s.choice / 64 % 2)
                     return named(f.scan_parts(welford_monoid(DType::f32), {a}, dim(over), inclusive,
                                               backward ? ScanDirection::backward : ScanDirection::forward, segments)[1],

@@ -85,7 +85,7 @@ TEST_CASE("chunks, lanes and their sizes change the bits hash; who computes chun
     outer.split["K"] = {How::lanes, 64}, outer.split["K.i"] = {How::lanes, 8};
     CHECK(hash(a, {{"acc", tree}}) == hash(a, {{"acc", outer}}));
     CHECK(hash(a, {{"acc", tree}}) != lanes);
-    // Of partial results too.
+    // Also for partial results.
     Knobs again = split("K.i", How::chunks, 16);
     CHECK(hash(a, {{"acc", split("K", How::chunks, 64)}, {"acc.partial", again}}) != chunks);
     // Batch forms.

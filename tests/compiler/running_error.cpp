@@ -104,7 +104,7 @@ static std::optional<TileProgram> in_double_program(const Algorithm &a, const Ta
     return lower(in_double(whole), {}, target, {}, FunctionForm::named);
 }
 
-// Of all elements at most so many have no bound.
+// At most so many of all elements have no bound.
 static void check_law(const std::vector<Case> &cases, const Target &target, double unbounded) {
     Tally all;
     for (size_t i = 0; i < cases.size(); i++) {

@@ -244,7 +244,7 @@ static bool data_decides(const TileProgram &program) {
     return found;
 }
 
-// Of random programs, each at its shapes with extents that are so many times larger.
+// Counts of random programs, each at its shapes with extents that are so many times larger.
 static void check_random(uint32_t seed, int programs, int64_t larger) {
     std::mt19937 random(seed);
     for (int made = 0; made < programs;) {

@@ -75,7 +75,7 @@ TEST_CASE("a loop whose iterations share what is done counts once, where it has 
     CHECK(Nest{{Expr(5), a + Expr(1)}, {{b < Expr(1), true}}, 2}.sum(Expr(1)).points == Approx(1 + 1.0 / 2 + 1.0 / 3 + 1.0 / 4 + 1.0 / 5));
 }
 
-// Of the shapes that index arithmetic has, down to a given depth.
+// Expressions of the shapes that index arithmetic has, down to a given depth.
 static Expr random_index(std::mt19937 &random, size_t loops, int depth) {
     const auto below = [&](uint32_t n) { return static_cast<int>(random() % n); };
     const auto operand = [&] { return random_index(random, loops, depth - 1); };

@@ -104,4 +104,4 @@ int main() {
 //     size.acc[0] = size.acc[0] + max(0.0, acc[n2])
 //   size[] = size.acc[0]
 //
-// error[schedule.parallel]: layer: a round takes what the one before gives ('x'), so they run in order.
+// error[schedule.parallel]: layer: each repetition takes the result of the one before ('x'), so they run in order.

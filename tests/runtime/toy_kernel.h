@@ -128,7 +128,7 @@ inline std::vector<void *> data_of(const std::vector<Tensor> &args) {
 
 inline int32_t succeed(void *, int64_t *) { return 0; }
 
-/// Of the last call that a function here made.
+/// Arguments of the last call that a function here made.
 inline TessFault last_fault = tess_fault();
 
 inline TessContext telling(const TessContext *context = nullptr) {

@@ -12,7 +12,7 @@ namespace {
 using Counted = std::shared_ptr<int>;
 using List = SmallVector<Counted, 2>;
 
-// Of each length about that which lies in the vector itself.
+// Vectors of each length about that which lies in the vector itself.
 List list_of(const Counted &one, size_t count) {
     List list;
     for (size_t i = 0; i < count; i++) list.push_back(one);

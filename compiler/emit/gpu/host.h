@@ -9,10 +9,10 @@ public:
     // All three must outlive it; the others are those of the whole file.
     Host(const Target &target, const Constants &constants, const Callees &callees);
 
-    // Of a variant of the kernel: "<stem>_plan" and "<stem>_body" of runtime/kernel.h.
+    // For a variant of the kernel: "<stem>_plan" and "<stem>_body" of runtime/kernel.h.
     std::string functions_of(const TileProgram &program, const KernelProgram &kernels, const std::string &stem,
                              const std::string &kernel) const;
-    // Of a callee: "<stem>_rooms", which says how much of the workspace it needs, and "<stem>_run".
+    // For a callee: "<stem>_rooms", which says how much of the workspace it needs, and "<stem>_run".
     std::string functions_of_callee(const TileProgram &program, const KernelProgram &kernels, const std::string &stem) const;
 
 private:

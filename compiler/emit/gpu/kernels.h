@@ -10,7 +10,7 @@ namespace tessera::emit_gpu {
 // Blocks that run at once when each needs a part of the workspace; they take the blocks of the grid in turns.
 constexpr int64_t resident_blocks = 64;
 
-// Of the workspace: for all blocks, or a part for each resident one.
+// Where a buffer lies in the workspace: for all blocks, or a part for each resident one.
 struct Room {
     std::string buffer;
     Expr bytes;

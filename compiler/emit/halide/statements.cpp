@@ -114,7 +114,7 @@ private:
     std::set<std::string> written;        // arguments
     bool in_task = false;
     bool in_streaming = false;  // inside an outermost loop that streams
-    // Of the workspace: what this program holds where it is, and the most that it and its callees hold at any time.
+    // Bytes of the workspace: what this program holds at this place, and the most that it and its callees hold at any time.
     struct Room {
         HExpr held = make_const(H::Int(64), 0), most = make_const(H::Int(64), 0);
 

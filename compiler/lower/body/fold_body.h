@@ -17,7 +17,7 @@ TileBody begin_parts(const Lowering &lowering, const Cursor &at, const Scope &sc
 TileBody fold_body(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names);
 TileBody write_parts(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names);
 
-// Of a scan that goes on with a loop (place/carries.h): identities for its first iteration; from there into the
+// A scan that goes on with a loop (place/carries.h): identities for its first iteration; from there into the
 // accumulators, and back.
 TileBody begin_carries(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names);
 TileBody take_carries(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names);

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Of the processors that Tessera is for; asking twice for half a line each is slower only.
+// The line size of the processors that Tessera is for; asking twice for half a line each is slower only.
 static constexpr int64_t line_bytes = 64;
 // More in a row would fill the queue of loads before anything is computed.
 static constexpr int64_t max_lines = 64;
@@ -59,7 +59,7 @@ const Stored &OperandLines::storage() const {
     return *where;
 }
 
-// Of the innermost loop that the rule names.
+// The innermost loop that the rule names.
 std::string OperandLines::loop_variable() const {
     if (rule.loop.empty()) return "";
     const std::string named = rule.stage + "." + rule.loop;

@@ -25,7 +25,7 @@ struct StageNest {
     bool is_at_root() const { return stage == root; }
 };
 
-// Of a fold, what the loops so far have fixed.
+// What the loops of a fold so far have fixed.
 struct Fold {
     bool begun = false;                                       // its accumulators are there
     bool resumes = false;                                     // it goes on from its result, in which something is already
@@ -37,7 +37,7 @@ struct Fold {
     Expr group_limit;                                         // defined: elements from it on are zeros
 };
 
-// Of a dim whose value chooses by run: a piece lies in the first run, and the register tile has its like in every one.
+// For a dim whose value chooses by run: a piece lies in the first run, and the register tile has its like in every one.
 struct Runs {
     int64_t count = 1, length = 0;
 };

@@ -34,13 +34,13 @@ class Mapping {
 public:
     virtual ~Mapping() = default;
 
-    // Of a schedule. Both throw UserError where a knob has no meaning on the machine; the first is for knobs that a rewrite would take out.
+    // Checks. Both throw UserError where a knob has no meaning on the machine; the first is for knobs that a rewrite would take out.
     virtual void check_before_rewrites(const KnobsByStage &stages) const = 0;
     virtual void check(const std::string &stage, const Knobs &knobs) const = 0;
     // The lanes with which an operand is packed; 0: by threads, without loops of its own.
     virtual int pack_lanes() const = 0;
 
-    // Of a stage whose pieces are these, at root (no threads yet) or by the threads of the root stage. UserError schedule.threads.
+    // For a stage whose pieces are these, at root (no threads yet) or by the threads of the root stage. UserError schedule.threads.
     virtual Assigned assign(const Lowering &lowering, const Stage &stage, Knobs stated, const Pieces &pieces,
                             std::optional<int64_t> threads) const = 0;
     // Whether the tiles of a level are gone over by a loop, and not by threads.
@@ -50,7 +50,7 @@ public:
     // How many of the outermost loops of a nest are parallel. UserError schedule.parallel.
     virtual size_t parallel_loops(const StageNest &nest) const = 0;
     virtual LoopKind parallel_kind() const = 0;
-    // Of how many points along a dim the last tile is made; a smaller one is rounded up to it.
+    // The number of points along a dim that the last tile is made of; a smaller one is rounded up to it.
     virtual int64_t tile_unit(const StageNest &nest, const std::string &dim) const = 0;
     // Whether the one tile that a piece fits is computed without a loop, even where less of it is needed.
     virtual bool runs_once(const Piece &piece, int64_t tile, const Bounds &facts) const = 0;
@@ -61,7 +61,7 @@ public:
     // The threads that share a register tile; none where one thread computes all of it.
     virtual std::optional<Team> team(const Cursor &at) const = 0;
 
-    // Of storage: to how many points a piece is rounded up along a dim, so that a tile that runs past it stays inside the buffer;
+    // For storage: to how many points a piece is rounded up along a dim, so that a tile that runs past it stays inside the buffer;
     virtual int64_t storage_unit(const Knobs &knobs, const std::string &dim, const Piece &piece) const = 0;
     // the space of a register tile, and of what a worker keeps near.
     virtual Space register_space(const Buffer &buffer) const = 0;

@@ -14,9 +14,9 @@ struct Piece {
     bool padded = false;
     Expr limit;     // padded
     int since = 0;  // padded: the depth of the loop that padded it
-    // Of what a tile needs: all of the dim and nothing past its end, whichever tile it is, points to spare included.
+    // For what a tile needs: all of the dim and nothing past its end, whichever tile it is, points to spare included.
     bool whole = false;
-    // Of a scan that would begin here: its reader finds another part of it in each iteration of the loops around.
+    // For a scan that would begin here: its reader finds another part of it in each iteration of the loops around.
     bool again = false;
     // Where tiles cut it: the size of what the outermost of them cut, undefined where that is not known, and a number that they are all
     // multiples of (0: each was all there is).

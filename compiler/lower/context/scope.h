@@ -46,7 +46,7 @@ struct Scope {
     void store(const std::string &tensor, Stored stored);
     // Null where the tensor's values are not there.
     const Stored *find(const std::string &tensor) const;
-    // Of a tensor that is there.
+    // For a tensor that is there.
     const Stored &at(const std::string &tensor) const;
 
 private:

@@ -28,7 +28,7 @@ bool writes_apart(const Stage &stage, const std::string &dim) {
     });
 }
 
-// Of each part, those whose old values its step uses.
+// For each part, those whose old values its step uses.
 using PartReads = std::vector<std::set<size_t>>;
 
 static PartReads part_reads(const Monoid &m) {

@@ -28,7 +28,7 @@ struct StageFacts {
     std::vector<Expr> loads;  // of each of its expressions, operands first
     LiveParts live;           // of a fold
     FoldOrder order;          // of its live parts
-    // Of each part of a fold, what its step computes alike for all points of the part's own dims: the outermost operations that use
+    // For each part of a fold, what its step computes alike for all points of the part's own dims: the outermost operations that use
     // none of those dims, each once. They are computed once for each point of the tile.
     std::vector<std::vector<Expr>> invariants;
 };

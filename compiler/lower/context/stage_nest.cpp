@@ -42,7 +42,7 @@ static bool is_tiled(const Knobs &k, const std::string &dim) {
            std::any_of(k.levels.begin(), k.levels.end(), [&](const auto &level) { return level.second.count(dim) > 0; });
 }
 
-// Of the steps of a scatter: the dims of its result along which positions are computed.
+// For the steps of a scatter: the dims of its result along which positions are computed.
 static std::vector<std::string> computed_dims(const Lowering &lowering, const Stage &step) {
     std::vector<std::string> computed = lowering.results(step)[0].dims;
     std::erase_if(computed, [&](const std::string &d) { return is_spatial(step, d) || folds_over(step, d); });

@@ -4,11 +4,11 @@
 
 namespace tessera {
 
-// Of a stage at root, whose pieces are these. UserError schedule.parallel, schedule.threads.
+// The nest of a stage at root, whose pieces are these. UserError schedule.parallel, schedule.threads.
 StageNest root_nest(const Lowering &lowering, const Stage &stage, const Pieces &pieces);
 // The same with other knobs than the schedule states for it.
 StageNest root_nest(const Lowering &lowering, const Stage &stage, const Knobs &stated, const Pieces &pieces);
-// Of a stage inside the loops of another one.
+// The nest of a stage inside the loops of another one.
 StageNest placed_nest(const Lowering &lowering, const Stage &stage, const Pieces &pieces, const StageNest &around);
 
 // The loops of a stage under such knobs, outermost first. What a mapping adds to knobs changes none over dims that are folded.

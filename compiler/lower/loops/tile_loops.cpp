@@ -64,7 +64,7 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     piece.lo = simplify(p.lo + start, facts);
     if (p.cut_by == 0 && !p.cut_from.defined() && !p.padded) piece.cut_from = p.size;
     if (!once) piece.cut_by = std::gcd(p.cut_by, tile);
-    // Of a fold of nothing the one tile is empty.
+    // A fold of nothing has one tile, which is empty.
     const bool may_be_empty = is_slice && !prove(p.size >= Expr(1), facts);
     auto around = [&](Built body) { return loop_of(v, count, kind_at(lowering, at), std::move(body)); };
     if (is_last || (whole_tiles && !may_be_empty)) {

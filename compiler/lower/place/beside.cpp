@@ -63,7 +63,7 @@ static bool are_apart(const std::string &loop_dim, const Access &a, const Access
     return false;
 }
 
-// Of two stages in the loops, the one with loops of the host around both: none writes what the other has in another iteration.
+// From two stages in the loops, the one with loops of the host around both: none writes what the other has in another iteration.
 static void check_states(const Lowering &lowering, const StageNest &nest, const Owned &owned, const Stage &other, const Owned *others) {
     const size_t loops = std::min(owned.position, others ? others->position : owned.position) + 1;
     auto check = [&](const Stage &writer, const Owned *writers, const Stage &reader, const Owned *readers) {

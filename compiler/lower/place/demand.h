@@ -14,7 +14,7 @@ void add_needed(const Lowering &lowering, const Scope &scope, const Stage &stage
 void add_needed_by_placed(const Lowering &lowering, const Scope &scope, Regions &regions);
 // What every producer that is placed somewhere inside this nest must have filled at this point.
 Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope);
-// Of them, the pieces of the stage; none where nothing loads it.
+// Among them, the pieces of the stage; none where nothing loads it.
 Pieces pieces_of(const Lowering &lowering, const Scope &scope, const Stage &stage, const Regions &needed);
 // Whether all of them are known to have 0 points or more.
 bool have_sizes(const Regions &regions, const Bounds &facts);

@@ -15,7 +15,7 @@ struct Owned {
     bool accumulates = false;                 // iterations fold parts of one result, each from what is there
 };
 
-// Of a nest at root, those in its loops, in the order of the program. UserError schedule.place where a loop is none of the nest's, or does
+// For a nest at root, those in its loops, in the order of the program. UserError schedule.place where a loop is none of the nest's, or does
 // not part the points of a stage.
 std::vector<Owned> owned_in(const Lowering &lowering, const StageNest &nest);
 // What belongs to the iteration at the cursor, which is at that loop or outside of it.

@@ -43,7 +43,7 @@ static TileBody stream(const Lowering &lowering, const Cursor &at, const Scope &
         const Piece piece = at.pieces.count(dim) ? at.pieces.at(dim) : whole(lowering, scope, dim, at.pieces);
         counts.push_back(count_of(piece, inside.facts));
         variables.push_back(names.unique(lowering.plain(dim) + ".streamed"));
-        // Of what goes along the row nothing is said, so that its position stays in sight where one element is all there can be.
+        // Nothing is said of what goes along the row, so that its position stays in sight where one element is all there can be.
         if (variables.size() < result.dims.size()) inside.facts.set(variables.back(), Expr(0), counts.back() - 1);
         index.push_back(simplify(piece.lo + variable(variables.back()), inside.facts));
     }
