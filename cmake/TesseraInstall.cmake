@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
 set(schedules_dir "${CMAKE_INSTALL_DATADIR}/tessera/schedules")
 set(halide_dir "${CMAKE_INSTALL_LIBDIR}/tessera")
-set(gpu_dir "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
+set(gpu_dir "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/gpu")
 set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
@@ -18,21 +18,17 @@ install(EXPORT TesseraRuntime NAMESPACE Tessera:: DESTINATION "${package_dir}")
 install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}")
 
 # An application includes "tessera.h"; below include/tessera the folders are as in the checkout.
-install(FILES runtime/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(FILES runtime/tessera.h runtime/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
+install(FILES runtime/abi/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/abi")
 # For GPUs: sources, since the libraries that they need are the application's choice.
-install(FILES runtime/gpu.h runtime/opencl.c runtime/cuda.c DESTINATION "${gpu_dir}")
+install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}")
 install(DIRECTORY support algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
   FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
 install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" FILES_MATCHING PATTERN "*.json")
 install(FILES schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json DESTINATION "${schedules_dir}")
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
-get_target_property(runtime_sources tessera_runtime SOURCES)
-list(TRANSFORM runtime_sources PREPEND "${PROJECT_SOURCE_DIR}/runtime/")
-install(FILES ${runtime_sources} runtime/arguments.h runtime/binding.h runtime/extent_words.h runtime/gpu.h runtime/kernel.h runtime/packed.h runtime/plan.h
-  runtime/tessera.h
-  DESTINATION "${runtime_dir}")
+install(DIRECTORY runtime/abi runtime/cpu DESTINATION "${runtime_dir}" FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
 install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
 install(FILES "${HALIDE_ROOT}/share/doc/Halide/LICENSE.txt" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.Halide)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

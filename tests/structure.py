@@ -3,6 +3,7 @@
 cycle      Two stems include each other, directly or in a ring. A stem is the header and the source of one name.
 room       A file includes a header of a room that its own room does not link. Links are those of tessera_room; they are transitive.
 unlisted   A source file is in no list of CMake's, and no test beside it names it, so nothing compiles it.
+calls      Sources of the C library call each other in a ring, or a room calls one that it does not link.
 line       A line of C or C++ has more than 140 columns.
 readme     A README of a folder or of a room has more than 100 lines.
 """
@@ -39,7 +40,7 @@ def includes_of(root, file, headers):
         match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
         if not match:
             continue
-        for candidate in (match[1], os.path.normpath(os.path.join(os.path.dirname(file), match[1])), "runtime/" + match[1]):
+        for candidate in (match[1], os.path.normpath(os.path.join(os.path.dirname(file), match[1])), "runtime/abi/" + match[1]):
             if candidate in headers:
                 yield number, candidate
                 break
@@ -105,7 +106,7 @@ def calls(text, function):
 
 def rooms_of(root, lists):
     """What each room links, by its path, and the sources that lists name, by their path from the root."""
-    links = {"runtime": []}
+    links = {}
     sources = set()
     for file in lists:
         for arguments in calls(text_of(root, file), "tessera_room"):
@@ -138,13 +139,35 @@ def reached(links, room):
 def unlinked(root, code, headers, links, sources):
     for file in code:
         room = os.path.dirname(file)
-        if room not in links or (not file.endswith(".h") and room != "runtime" and file not in sources):
+        if room not in links or (not file.endswith(".h") and file not in sources):
             continue  # a program of a folder, which links what its list says
         allowed = reached(links, room)
         for number, header in includes_of(root, file, headers):
             if os.path.dirname(header) not in allowed:
                 yield (f"room: {file}:{number} includes {header}, but the room {room} links {', '.join(links[room]) or 'no room'}. "
                        f"Link {os.path.dirname(header)} in CMake, or move what is needed below both")
+
+
+# ---- calls between sources of C, which headers do not show
+
+def ring_of_calls(root, code, links):
+    text = {f: re.sub(r"/\*.*?\*/", "", text_of(root, f), flags=re.S) for f in code if f.endswith(".c") and os.path.dirname(f) in links}
+    defined = {}
+    for file, body in text.items():
+        for name in re.findall(r"^[a-z][^\n;={}()]*\b(tess_\w+)\([^;{}]*\) \{", body, flags=re.M):
+            defined.setdefault(name, file)
+    edges = {}
+    for file, body in text.items():
+        for name in sorted(set(re.findall(r"\btess_\w+(?=\()", body))):
+            owner = defined.get(name, file)
+            if owner == file:
+                continue
+            edges.setdefault(file, {}).setdefault(owner, name)
+            if os.path.dirname(owner) not in reached(links, os.path.dirname(file)):
+                yield f"calls: {file} calls {name} of {owner}, whose room {os.path.dirname(file)} does not link"
+    for ring in rings(edges):
+        steps = [f"    {a} calls {edges[a][b]}" for a, b in zip(ring, ring[1:] + ring[:1])]
+        yield "calls: " + " -> ".join(ring + ring[:1]) + "\n" + "\n".join(steps)
 
 
 # ---- lists of sources
@@ -194,6 +217,7 @@ def main(root):
     problems = [
         *cycles(root, code, headers),
         *unlinked(root, code, headers, links, sources),
+        *ring_of_calls(root, code, links),
         *unlisted(root, [f for f in everything if f.endswith((".c", ".cpp"))], lists, sources),
         *long_lines(root, [f for f in everything if is_code(f)]),
         *long_readmes(root, [f for f in product if f.endswith(".md")]),

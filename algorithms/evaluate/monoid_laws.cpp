@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algorithms/evaluate/tape.h"
+#include "algorithms/transform/inline_calls.h"
 #include "support/text/error.h"
 
 namespace tessera {

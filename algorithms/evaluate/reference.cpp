@@ -7,6 +7,7 @@
 #include "algorithms/evaluate/reference_rounds.h"
 #include "algorithms/evaluate/reference_stage.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/transform/inline_calls.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 

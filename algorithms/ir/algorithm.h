@@ -287,10 +287,10 @@ struct Algorithm {
     Numerics numerics;
     bool updates_state = false;  // a write among its stages or those of its calls: the effect 'memory' of its text
     bool draws = false;          // random numbers, it or its callees: the effect 'random'
-    // Inputs, states and outputs that may have more elements than positions of 32 bits reach (TESS_MAX_ELEMENTS of runtime/tessera.h). Each
-    // axis stays within them.
+    // Inputs, states and outputs that may have more elements than positions of 32 bits reach (TESS_MAX_ELEMENTS of runtime/abi/tessera.h).
+    // Each axis stays within them.
     std::set<std::string> large = {};
-    // Inputs and outputs that are bytes in place of what was declared (compiler/rewrite/half_bytes.h), by name.
+    // Inputs and outputs that are bytes in place of what was declared (algorithms/transform/half_bytes.h), by name.
     std::map<std::string, HalfBytes> half_bytes = {};
 
     StepsOfKind<Stage, const std::vector<Step>> stages() const & { return StepsOfKind<Stage, const std::vector<Step>>(steps); }
@@ -348,17 +348,8 @@ bool scatters(const Stage &stage);                           // Reduce with comp
 std::vector<std::string> ordinary_dims(const Stage &stage);  // those that it goes over: all but where a scatter computes the position
 std::string scanned_dim(const Stage &stage);                 // Scan: its dim; otherwise ""
 std::vector<std::string> folded_dims(const Stage &stage);    // those of both
-// Replaces every call by the callee's stages under the call's scope. Of a call that repeats they are those of one round.
-Algorithm inline_calls(const Algorithm &algorithm);
-// The same, but a call stays if `keeps` holds for its scope; this includes calls of inlined callees ("ffn.up").
-using KeepsCall = std::function<bool(const std::string &scope)>;
-Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
-// Holds for the calls that repeat.
-KeepsCall keeps_repeats(const Algorithm &algorithm);
 // The results of a call in the names of its caller.
 std::vector<Tensor> results_of(const Call &call);
-// The callee with its calls, with `call.dims` and `call.tensors` for its own names and without a prefix where the scope is "".
-Algorithm renamed(const Call &call, const KeepsCall &keeps);
 
 // The monoid over (begun, value) pairs that folds a segmented scan's elements as one sequence (Blelloch 1990): input 0 says
 // whether an element begins a segment, the other inputs are the monoid's. Part 0 says whether a segment begins somewhere in

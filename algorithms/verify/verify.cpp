@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/transform/inline_calls.h"
 #include "algorithms/verify/verify_scope.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"

@@ -3,6 +3,7 @@
 
 #include "algorithms/index/affine.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/transform/inline_calls.h"
 #include "algorithms/verify/verify_scope.h"
 #include "support/text/error.h"
 

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr const char *gpu_sources[] = {"runtime/opencl.c", "autotune/measure/opencl_memory.c"};
+constexpr const char *gpu_sources[] = {"runtime/gpu/gpu.c", "runtime/gpu/opencl.c", "autotune/measure/opencl_memory.c"};
 
 }  // namespace
 
@@ -80,9 +80,10 @@ struct Programs::State {
         sources.push_back((folder.path() / "calls.c").string());
         for (const std::string &source : sources) {
             shared_objects.push_back(source + ".o");
-            if (!compile({"-std=gnu99", "-O2", task.target.is_gpu() ? "-DTESSERA_OPENCL=1" : "-DTESSERA_HOST=1", "-I",
-                          folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o", shared_objects.back()},
-                         stopped))
+            if (!compile(
+                    {"-std=gnu99", "-O2", task.target.is_gpu() ? "-DTESSERA_OPENCL=1" : "-DTESSERA_HOST=1", "-I", folder.path().string(),
+                     "-I", (folder.path() / "runtime/abi").string(), "-c", source, "-o", shared_objects.back()},
+                    stopped))
                 return;
         }
         LimitedProcess process(compiling(task.algorithm.name), options.compile, [&] {
@@ -142,7 +143,7 @@ struct Programs::State {
         const GpuSource source = tessera::kernels_of(kernels, task.target);
         const fs::path host = code.string() + ".c";
         write_into(host, host_of(kernels, task.target, source.kernels, source.uses_double));
-        compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o",
+        compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime/abi").string(), "-c", host.string(), "-o",
                  code.string()});
         fs::remove(host);
     }

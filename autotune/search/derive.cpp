@@ -6,9 +6,10 @@
 #include <optional>
 #include <set>
 
+#include "algorithms/transform/given_extents.h"
+#include "algorithms/transform/inline_calls.h"
 #include "autotune/space/stage_view.h"
 #include "bench/measure/inputs.h"
-#include "compiler/rewrite/given_extents.h"
 #include "support/text/error.h"
 
 namespace tessera {

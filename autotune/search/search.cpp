@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "algorithms/transform/inline_calls.h"
 #include "autotune/space/decisions_from_schedule.h"
 #include "compiler/check/code_size.h"
 #include "compiler/check/verify_tiles.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "algorithms/transform/inline_calls.h"
 #include "autotune/space/knob_decisions.h"
 #include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/join.h"

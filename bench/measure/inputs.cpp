@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/rewrite/given_extents.h"
-#include "runtime/extent_words.h"
+#include "algorithms/transform/given_extents.h"
+#include "runtime/abi/extent_words.h"
 #include "schedules/knobs/condition.h"
 #include "support/text/error.h"
 

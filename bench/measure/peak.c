@@ -18,7 +18,7 @@ enum { FEW = 12, MANY = 24 };
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 
 #define FOR(features) __attribute__((target(features)))
 #define ANY

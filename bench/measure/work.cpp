@@ -3,6 +3,7 @@
 #include <set>
 
 #include "algorithms/expr/value_numbering.h"
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/tile/instruction.h"
 #include "support/containers/alternatives.h"
 

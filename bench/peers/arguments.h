@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 
 // Memory as frameworks hand it out: from a cache line on. malloc's begins 16 bytes into one, and every wide load then touches two.
 template <typename T>

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "compiler/abi/workspace.h"
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "support/containers/alternatives.h"
 
 namespace tessera {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 namespace tessera {
 

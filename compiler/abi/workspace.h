@@ -5,7 +5,7 @@
 namespace tessera {
 
 // The bytes of a buffer, over extents. Positions have 32 bits in emitted code, so a buffer of more than TESS_MAX_ELEMENTS elements
-// asks for more than the runtime ever grants (runtime/kernel.h), and the runtime reports it.
+// asks for more than the runtime ever grants (runtime/abi/kernel.h), and the runtime reports it.
 Expr workspace_bytes(const Buffer &buffer);
 
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "compiler/rewrite/prepack.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 

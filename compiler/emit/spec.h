@@ -1,4 +1,4 @@
-// The table of runtime/kernel.h, by which the runtime checks the arguments of a kernel.
+// The table of runtime/abi/kernel.h, by which the runtime checks the arguments of a kernel.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// The TessDType of runtime/tessera.h; an index has none.
+// The TessDType of runtime/abi/tessera.h; an index has none.
 int32_t abi_dtype(DType type);
 // The mask of 1 << TessCpuFeature.
 uint64_t feature_mask(const std::vector<std::string> &features);
@@ -19,7 +19,7 @@ struct ParameterLayout {
     int64_t bytes = 0;
 };
 ParameterLayout parameter_layout(const TileProgram &program);
-// The table of runtime/kernel.h that describes kernel number `kernel` of a library. `targets`, best first; UserError emit.abi where it
+// The table of runtime/abi/kernel.h that describes kernel number `kernel` of a library. `targets`, best first; UserError emit.abi where it
 // has more of something than the table can hold.
 std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t kernel);
 // As much of it as a program's own code needs: the slots of its frame.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/lower/rounds.h"
 #include "support/text/error.h"
 

@@ -2,8 +2,8 @@
 // First the schedule's rewrites change the algorithm (compiler/rewrite). Then each stage placed at root becomes a loop nest, inside which
 // the stages placed at its loops are computed in the region that the loop's body needs. At last passes tidy up the body.
 #pragma once
+#include "algorithms/transform/bind_extents.h"
 #include "compiler/lower/lowering_steps.h"
-#include "compiler/rewrite/bind_extents.h"
 #include "compiler/rewrite/prepack.h"
 #include "compiler/tile/tile_program.h"
 #include "schedules/knobs/schedule.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/text/hash.h"
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/knobs/knob_names.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"

@@ -2,6 +2,7 @@
 // part of the caller's schedule about it are written in names of the callee's own, so that equal callees give one program.
 #pragma once
 #include "algorithms/ir/algorithm.h"
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/knobs/schedule.h"
 
 namespace tessera {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "algorithms/index/prove.h"
+#include "algorithms/transform/given_extents.h"
 #include "compiler/rewrite/accesses.h"
-#include "compiler/rewrite/given_extents.h"
 #include "compiler/rewrite/order.h"
 #include "schedules/knobs/notation.h"
 #include "support/containers/alternatives.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/transform/half_bytes.h"
 #include "compiler/abi/c_names.h"
-#include "compiler/rewrite/half_bytes.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"

@@ -4,7 +4,7 @@
 //   main      the input w.packed[N.o48, K, N.i48] in place of w; a load w[k, n] is w.packed[n/48, k, n%48]
 //   packing   w.packed[n.o48, k, n.i48] = w[k, n.o48*48 + n.i48] where that is inside of w, else 0
 //
-// Both are lowered, verified, interpreted and emitted like any other. In memory a header (runtime/tessera.h), which holds
+// Both are lowered, verified, interpreted and emitted like any other. In memory a header (runtime/abi/tessera.h), which holds
 // `layout_hash`, stands before the packed elements.
 #pragma once
 #include <set>

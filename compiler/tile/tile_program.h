@@ -134,7 +134,7 @@ struct Argument {
     bool written = false;  // an output or a state
     bool read = false;     // an input or a state
     // The tensor is what was packed: one axis for each of the layout, dense, and zero past the ends of the operand. In
-    // memory a header stands before it (runtime/tessera.h).
+    // memory a header stands before it (runtime/abi/tessera.h).
     std::optional<Packing> packed = {};
     bool large = false;  // an element's position may need more than 32 bits (Algorithm::large)
     // What callers pass where the tensor, or the operand that was packed, is in bytes of two elements.

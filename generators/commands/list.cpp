@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/transform/inline_calls.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/kernel/options.h"
 #include "generators/kernel/versions.h"

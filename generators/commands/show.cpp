@@ -8,9 +8,9 @@
 
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
+#include "algorithms/transform/given_extents.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/lower/lower.h"
-#include "compiler/rewrite/given_extents.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/lowering_text.h"

@@ -11,7 +11,7 @@
 #include "bench/measure/bandwidth.h"
 #include "bench/measure/peak.h"
 #include "generators/kernel/loaded_kernel.h"
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "support/text/error.h"
 
 namespace tessera {

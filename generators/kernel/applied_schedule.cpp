@@ -1,5 +1,6 @@
 #include "generators/kernel/applied_schedule.h"
 
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/rewrite/split.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/written_out.h"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/evaluate/in_double.h"
+#include "algorithms/transform/inline_calls.h"
 #include "autotune/measure/sampled.h"
 #include "compiler/interpret/operation_error.h"
 #include "compiler/interpret/running_error.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/text/hash.h"
+#include "algorithms/transform/bind_extents.h"
 #include "autotune/search/derive.h"
-#include "compiler/rewrite/bind_extents.h"
 #include "costmodel/model/counted_samples.h"
 #include "generators/kernel/applied_schedule.h"
 #include "generators/kernel/lower_variants.h"

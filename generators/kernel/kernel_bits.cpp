@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/rewrite/given_extents.h"
+#include "algorithms/transform/given_extents.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 

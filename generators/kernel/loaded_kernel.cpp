@@ -10,7 +10,7 @@
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/spec.h"
 #include "generators/kernel/emitted.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -103,8 +103,8 @@ LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : progr
     call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));
     auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
     require(call_ && table, "a loaded kernel has its caller");
-    *table = {tess_abi2_call, tess_abi2_workspace, tess_abi2_packed_bytes, tess_abi2_describe, tess_abi2_do_par_for, tess_abi2_worker,
-              tess_abi2_stream, tess_abi2_end_stream};
+    *table = {tess_abi2_call,       tess_abi2_workspace, tess_abi2_packed_bytes, tess_abi2_describe,
+              tess_abi2_do_par_for, tess_abi2_worker,    tess_abi2_stream,       tess_abi2_end_stream};
 }
 
 LoadedKernel::~LoadedKernel() { dlclose(handle_), close(file_); }

@@ -6,7 +6,7 @@
 
 #include "algorithms/evaluate/array.h"
 #include "generators/kernel/prepare.h"
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "support/files/output_folder.h"
 #include "support/processes/limited_process.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/check/code_size.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/specialize.h"

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/transform/half_bytes.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
-#include "compiler/rewrite/half_bytes.h"
 #include "generators/kernel/algorithm_file.h"
 #include "generators/kernel/derived_schedule.h"
 #include "schedules/check/check.h"

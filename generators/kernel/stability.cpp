@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/evaluate/reference.h"
+#include "algorithms/transform/inline_calls.h"
 #include "autotune/measure/sampled.h"
 #include "bench/measure/inputs.h"
 #include "support/text/error.h"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/text/hash.h"
+#include "algorithms/transform/given_extents.h"
 #include "autotune/search/trial_allocation.h"
-#include "compiler/rewrite/given_extents.h"
 #include "generators/commands/command.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/text/hash.h"
+#include "algorithms/transform/inline_calls.h"
 #include "autotune/report/report.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/lower/lower.h"
@@ -247,8 +248,7 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
         if (is_new(s)) check_was_measured(s, prepared);
         ordered_json one = {{"extents", s.run->extents}, {"runs", texts[i]}};
         if (s.within) one["within"] = {{"low", s.within->low}, {"high", s.within->high}};
-        for (const auto &[probe, speed] : s.probed)
-            one["near"].push_back({{"extents", probe}, {"speed", std::round(speed * 1000) / 1000}});
+        for (const auto &[probe, speed] : s.probed) one["near"].push_back({{"extents", probe}, {"speed", std::round(speed * 1000) / 1000}});
         if (s.existing) {
             for (const auto &[field, value] : s.existing->choice.items())
                 if (!one.contains(field)) one[field] = ordered_json(value);

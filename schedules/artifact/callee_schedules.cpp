@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/artifact/read.h"
 #include "schedules/artifact/write.h"

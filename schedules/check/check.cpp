@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/text/hash.h"
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/check/check_stage.h"
 #include "schedules/knobs/condition.h"
 #include "schedules/knobs/knob.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 

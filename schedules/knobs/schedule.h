@@ -22,10 +22,6 @@
 
 namespace tessera {
 
-// Kernels count in 32 bits, and the last tile of a dim may end beyond the largest extent that a dim may have.
-constexpr int64_t max_tile = 65536;
-constexpr int64_t max_extent = INT32_MAX - max_tile;  // TESS_MAX_ELEMENTS of runtime/tessera.h
-
 // Where a stage is computed: in full before its consumers (root), substituted into them (inlined), inside a consumer's loop in the region
 // that the loop's body needs (at), in all loops of another stage of the same dims (beside), or in one loop of another stage, of all its
 // points those that belong to the iteration (beside, with the loop). `loop` is a level ("micro": inside its innermost loop) or a level
@@ -104,13 +100,13 @@ struct Knobs {
     // A loop of the stage, which writes an argument: what an iteration of it computes stays near and then goes to memory past the caches,
     // a row of the argument at a time. For results that nobody reads soon and that no cache holds; CPU.
     std::optional<std::string> stream;
-    std::vector<LayoutAxis> layout;                // of the stage's own result
-    std::map<std::string, Tail> tail;              // dim -> policy
-    std::map<std::string, Split> split;            // reduced or scanned dim -> split
-    std::optional<std::string> instruction;        // "fma"
-    std::optional<std::string> call;               // "inline" or "once": for the scope of a Call; stages keep their names
-    std::optional<std::string> use;                // for the scope of a Call: the callee's schedule, or "none" (callee_schedules.h)
-    std::optional<int64_t> warps;                  // GPU: warps in a block
+    std::vector<LayoutAxis> layout;          // of the stage's own result
+    std::map<std::string, Tail> tail;        // dim -> policy
+    std::map<std::string, Split> split;      // reduced or scanned dim -> split
+    std::optional<std::string> instruction;  // "fma"
+    std::optional<std::string> call;         // "inline" or "once": for the scope of a Call; stages keep their names
+    std::optional<std::string> use;          // for the scope of a Call: the callee's schedule, or "none" (callee_schedules.h)
+    std::optional<int64_t> warps;            // GPU: warps in a block
     std::vector<Directive> directives;
     friend bool operator==(const Knobs &, const Knobs &) = default;
 };

@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "schedules/knobs/former_names.h"
 #include "support/text/error.h"
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/transform/inline_calls.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 #include "tests/algorithms/samples.h"

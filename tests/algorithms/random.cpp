@@ -10,6 +10,7 @@
 #include "algorithms/library/library.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
+#include "algorithms/transform/inline_calls.h"
 #include "algorithms/verify/verify.h"
 #include "support/text/error.h"
 

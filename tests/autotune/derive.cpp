@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "algorithms/build/builder.h"
+#include "algorithms/transform/given_extents.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
-#include "compiler/rewrite/given_extents.h"
 #include "schedules/knobs/condition.h"
 #include "tests/autotune/kernels.h"
 

@@ -10,6 +10,7 @@
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/reference.h"
+#include "algorithms/transform/inline_calls.h"
 #include "autotune/space/decisions_from_schedule.h"
 #include "bench/measure/inputs.h"
 #include "compiler/check/verify_tiles.h"

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "algorithms/transform/inline_calls.h"
 #include "tests/autotune/kernels.h"
 
 namespace tessera::test_stage_view {

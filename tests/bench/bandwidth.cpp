@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 
 namespace tessera::test_bandwidth {
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 
 namespace tessera::test_machine {
 

@@ -126,7 +126,7 @@ TEST_CASE("headers and C files compile whatever the arguments are called") {
          "compl",   "consteval", "constexpr",        "constinit",     "decltype",     "dynamic_cast", "noexcept",
          "not_eq",  "or_eq",     "reinterpret_cast", "static_assert", "thread_local", "typeof",       "typeof_unqual",
          "typeid",  "wchar_t",   "xor_eq",           "_Bool",         "_Foo",         "a__b",         "memcpy"}};
-    const std::string includes = "-I'" TESSERA_SOURCE_DIR "' -I'" TESSERA_SOURCE_DIR "/runtime' ";
+    const std::string includes = "-I'" TESSERA_SOURCE_DIR "' -I'" TESSERA_SOURCE_DIR "/runtime/abi' ";
     const Target target = target_named("avx2");
     const Folder folder;
     folder.write("headers.c", headers(true));

@@ -116,13 +116,11 @@ TEST_CASE("eight callers of repeated calls in threads do not race") {
     write_file(folder + "/kernels.h", header_of("kernels", {{target, kernels}}));
     write_file(folder + "/kernels.c", source_of(kernels, target));
     write_file(folder + "/main.c", main_source);
-    std::string runtime;
-    for (const char *file : {"arguments", "cpu", "describe", "packed", "plan", "pool", "run", "status", "stream"})
-        runtime += std::string(" '") + TESSERA_SOURCE_DIR + "/runtime/" + file + ".c'";
     // Without intrinsics, which the sanitizer does not look into, and with a runtime that it does look into.
     const Outcome compiled =
-        shell("cd '" + folder + "' && gcc -std=c11 -O1 -g -Wall -Wextra -Werror -Wno-psabi -DTESS_PORTABLE " + "-fsanitize=thread -I'" +
-              TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime' kernels.c main.c" + runtime + " -lpthread -lm -o main");
+        shell("cd '" + folder + "' && gcc -std=c11 -O1 -g -Wall -Wextra -Werror -Wno-psabi -DTESS_PORTABLE -fsanitize=thread " +
+              "-I'" TESSERA_SOURCE_DIR "' -I'" TESSERA_SOURCE_DIR "/runtime/abi' kernels.c main.c " TESSERA_RUNTIME_SOURCES +
+              " -lpthread -lm -o main");
     INFO(compiled.out << compiled.err);
     REQUIRE(compiled.code == 0);
     const Outcome shared = shell("'" + folder + "/main' shared"), own = shell("'" + folder + "/main'");

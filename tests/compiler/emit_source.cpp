@@ -151,8 +151,8 @@ static Compiled compiled(const std::string &text, const std::string &compiler) {
     REQUIRE(mkdtemp(folder.data()));
     std::ofstream(folder + "/kernels.c") << text;
     const std::string command = compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi -I'" + TESSERA_SOURCE_DIR + "' -I'" +
-                                TESSERA_SOURCE_DIR + "/runtime' -S -o '" + folder + "/kernels.s' '" + folder + "/kernels.c' > '" + folder +
-                                "/log' 2>&1";
+                                TESSERA_SOURCE_DIR + "/runtime/abi' -S -o '" + folder + "/kernels.s' '" + folder + "/kernels.c' > '" +
+                                folder + "/log' 2>&1";
     auto content = [&](const char *name) {
         std::ifstream in(folder + name);
         return std::string(std::istreambuf_iterator<char>(in), {});
@@ -253,7 +253,7 @@ TEST_CASE("a kernel in C is clean under the address and undefined behaviour sani
     const std::string command = std::string("cd '") + folder +
                                 "' && gcc -std=c11 -O1 -g -Wall -Wextra -Werror -Wno-psabi -DTESS_PORTABLE -fsanitize=address,undefined "
                                 "-fno-sanitize-recover=all -I'" +
-                                TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime' kernels.c main.c '" +
+                                TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime/abi' kernels.c main.c '" +
                                 TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm -o main > log 2>&1 && ./main >> log 2>&1";
     const int code = std::system(command.c_str());
     std::ifstream log(folder + "/log");

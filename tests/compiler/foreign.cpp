@@ -50,11 +50,9 @@ Toolchain toolchain_for(Arch arch) {
 }
 
 Foreign::Foreign(const std::filesystem::path &folder, const std::string &code, const Toolchain &tools) {
-    const std::string at = folder.string(), runtime = std::string(TESSERA_SOURCE_DIR) + "/runtime/";
-    std::string command = tools.compiler + " -std=gnu11 -O1 -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" +
-                          at + "/glue.c' '" + TESSERA_SOURCE_DIR + "/tests/compiler/foreign_main.c'";
-    for (const char *source : {"arguments", "cpu", "describe", "packed", "plan", "pool", "run", "status", "stream"})
-        command += " '" + runtime + source + ".c'";
+    const std::string at = folder.string();
+    std::string command = tools.compiler + " -std=gnu11 -O1 -I'" TESSERA_SOURCE_DIR "/runtime/abi' -I'" TESSERA_SOURCE_DIR "' -o '" + at +
+                          "/kernels' '" + at + "/glue.c' '" TESSERA_SOURCE_DIR "/tests/compiler/foreign_main.c' " TESSERA_RUNTIME_SOURCES;
     command += " '" + code + "' " + tools.linking + " -lm > '" + at + "/log' 2>&1";
     if (std::system(command.c_str()) != 0) {
         std::ifstream log(folder / "log");

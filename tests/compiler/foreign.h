@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "schedules/target/target.h"
 
 namespace tessera::test {

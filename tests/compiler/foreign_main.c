@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #endif
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "tests/compiler/foreign_call.h"
 
 typedef struct Entry {

@@ -8,7 +8,7 @@
 #include "algorithms/build/quantized.h"
 #include "algorithms/build/random.h"
 #include "algorithms/build/tile_functions.h"
-#include "compiler/rewrite/half_bytes.h"
+#include "algorithms/transform/half_bytes.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test_formats {

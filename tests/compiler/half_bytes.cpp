@@ -1,5 +1,5 @@
 // Tensors of four bits an element: what kernels see of them, compiled for every target, with rows of odd length, strides and packs.
-#include "compiler/rewrite/half_bytes.h"
+#include "algorithms/transform/half_bytes.h"
 
 #include <catch2/catch.hpp>
 

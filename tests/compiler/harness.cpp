@@ -27,7 +27,7 @@
 #include "compiler/lower/specialize.h"
 #include "compiler/rewrite/prepack.h"
 #include "compiler/tile/arguments.h"
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "support/text/error.h"
 #include "tests/compiler/foreign.h"
 
@@ -354,7 +354,7 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
         emit_library(targets, {code, {}});
     }
     std::string at = folder.string();
-    std::string folders = std::string(" -I'") + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "'";
+    std::string folders = std::string(" -I'") + TESSERA_SOURCE_DIR + "/runtime/abi' -I'" + TESSERA_SOURCE_DIR + "'";
     auto compile_source = [&](const std::string &compiler) {
         write_text(folder / "kernels.c", source_of(targets[0].kernels, target));
         code = at + "/kernels.o";

@@ -9,7 +9,7 @@
 
 #include "algorithms/evaluate/array.h"
 #include "compiler/emit/emit_library.h"
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "schedules/knobs/schedule.h"
 #include "schedules/target/target.h"
 

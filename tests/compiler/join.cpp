@@ -7,6 +7,7 @@
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/library/library.h"
 #include "algorithms/text/print.h"
+#include "algorithms/transform/inline_calls.h"
 #include "algorithms/verify/verify.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"

@@ -8,11 +8,11 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
+#include "algorithms/transform/bind_extents.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/header.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/passes/fuse_parallel.h"
-#include "compiler/rewrite/bind_extents.h"
 #include "support/text/error.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"

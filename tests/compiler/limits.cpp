@@ -4,9 +4,9 @@
 #include <set>
 
 #include "algorithms/text/hash.h"
+#include "algorithms/transform/bind_extents.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
-#include "compiler/rewrite/bind_extents.h"
 #include "schedules/knobs/schedule.h"
 #include "support/text/error.h"
 #include "tests/compiler/cases.h"

@@ -1,5 +1,5 @@
 // Positions in 32 bits: which parts of folds hold them, and that nobody sees it.
-#include "compiler/rewrite/narrow_positions.h"
+#include "algorithms/transform/narrow_positions.h"
 
 #include <catch2/catch.hpp>
 

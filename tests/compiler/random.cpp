@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "algorithms/transform/inline_calls.h"
 #include "support/text/error.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/random_case.h"
@@ -203,23 +204,25 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
     CHECK(unproved * 8 <= made);
 }
 
-TEST_CASE("random schedules of random algorithms keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60)); }
+TEST_CASE("random schedules of random algorithms keep their meaning", "[random]") { check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60)); }
 
-TEST_CASE("random schedules of random algorithms keep their meaning: opencl", "[.][gpu]") {
+TEST_CASE("random schedules of random algorithms keep their meaning: opencl", "[.][gpu][random]") {
     if (has_opencl()) check_random({target_named("opencl")}, number("TESSERA_RANDOM_OPENCL_PROGRAMS", 20));
 }
 
-TEST_CASE("random schedules of random algorithms keep their meaning: arm64", "[.][arm64]") {
+TEST_CASE("random schedules of random algorithms keep their meaning: arm64", "[.][arm64][random]") {
     if (Target target = target_named("arm64"); can_emulate(target)) check_random({target}, number("TESSERA_RANDOM_PROGRAMS", 40));
 }
 
-TEST_CASE("random schedules of random algorithms keep their meaning: wasm32", "[.][wasm32]") {
+TEST_CASE("random schedules of random algorithms keep their meaning: wasm32", "[.][wasm32][random]") {
     if (Target target = target_named("wasm32"); can_emulate(target)) check_random({target}, number("TESSERA_RANDOM_PROGRAMS", 40));
 }
 
-TEST_CASE("random programs as C keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_C_PROGRAMS", 40), c_builds("-O2")); }
+TEST_CASE("random programs as C keep their meaning", "[random]") {
+    check_random(targets(), number("TESSERA_RANDOM_C_PROGRAMS", 40), c_builds("-O2"));
+}
 
-TEST_CASE("random programs as C keep their meaning: wasm32", "[.][wasm32]") {
+TEST_CASE("random programs as C keep their meaning: wasm32", "[.][wasm32][random]") {
     if (Target target = target_named("wasm32"); can_emulate(target))
         check_random({target}, number("TESSERA_RANDOM_C_PROGRAMS", 20), {{"clang", "-O1"}});  // at -O2 clang 14 hangs on some
 }

@@ -6,7 +6,8 @@
 
 #include "algorithms/build/random.h"
 #include "algorithms/build/tile_functions.h"
-#include "compiler/rewrite/half_bytes.h"
+#include "algorithms/transform/half_bytes.h"
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 

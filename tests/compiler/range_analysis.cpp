@@ -8,6 +8,7 @@
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/library/library.h"
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/interpret/range_analysis.h"
 #include "support/text/error.h"
 #include "tests/compiler/cases.h"

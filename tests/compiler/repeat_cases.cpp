@@ -1,6 +1,6 @@
 // Calls that repeat, and calls of views.
 #include "algorithms/build/tile_functions.h"
-#include "compiler/rewrite/bind_extents.h"
+#include "algorithms/transform/bind_extents.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {

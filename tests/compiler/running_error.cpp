@@ -12,6 +12,7 @@
 #include "algorithms/evaluate/in_double.h"
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/library/library.h"
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/interpret/operation_error.h"
 #include "compiler/interpret/running_error.h"

@@ -4,7 +4,7 @@
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
 #include "compiler/abi/workspace.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test_workspace {

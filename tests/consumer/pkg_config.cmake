@@ -33,8 +33,11 @@ if(EXISTS "${OPENCL}")
     do
       eval "\"$CC\" -std=c99 -O1 -c -o opencl/$kernel.o opencl/$kernel.c $("$PKG_CONFIG" --cflags tessera)"
     done
-    eval "\"$CC\" -std=c99 -O1 -c -o opencl/opencl.o $("$PKG_CONFIG" --variable=gpu tessera)/opencl.c $("$PKG_CONFIG" --cflags tessera)"
-    eval "\"$CC\" -std=c11 -O1 -Iopencl -o opencl/app \"$1/opencl/app.c\" opencl/product.o opencl/row_softmax.o opencl/opencl.o $("$PKG_CONFIG" --cflags --libs tessera) \"$2\""
+    for source in gpu opencl
+    do
+      eval "\"$CC\" -std=c99 -O1 -c -o opencl/$source.o $("$PKG_CONFIG" --variable=gpu tessera)/$source.c $("$PKG_CONFIG" --cflags tessera)"
+    done
+    eval "\"$CC\" -std=c11 -O1 -Iopencl -o opencl/app \"$1/opencl/app.c\" opencl/product.o opencl/row_softmax.o opencl/gpu.o opencl/opencl.o $("$PKG_CONFIG" --cflags --libs tessera) \"$2\""
     opencl/app
   ]] sh "${SOURCE}" "${OPENCL}" WORKING_DIRECTORY "${WORK}")
 endif()

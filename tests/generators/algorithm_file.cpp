@@ -67,7 +67,7 @@ TEST_CASE("an algorithm that another tool wrote becomes a kernel") {
     CHECK_THAT(manifest.dump(), !Catch::Contains(folder.path().string()));
     CHECK_THAT(read_file(depfile), Catch::Contains("/of\\ a\\ tool.json"));
     write_file(out + "/app.c", caller);
-    const Outcome app = shell("cd '" + out + "' && cc -std=c11 -O1 -I'" TESSERA_SOURCE_DIR "/runtime' app.c libdense_relu.a" +
+    const Outcome app = shell("cd '" + out + "' && cc -std=c11 -O1 -I'" TESSERA_SOURCE_DIR "/runtime/abi' app.c libdense_relu.a" +
                               instrumented + TESSERA_RUNTIME_LIBRARY " -lpthread -lm -o app && ./app");
     INFO(app.err);
     CHECK(app.out == "0 of 45 differ\n");

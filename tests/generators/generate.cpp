@@ -470,7 +470,7 @@ int main(void) {
         REQUIRE(made.code == 0);
         const std::string of = at + "/" + emit;
         const Outcome run = shell(std::string("cc -std=c11 -O1 -mavx2 -mfma") + instrumented + "-I'" + of + "' -I'" + root + "' -I'" +
-                                  root + "/runtime' '" + at + "/main.c' '" + of + "/" + (emit[0] == 'c' ? "conv1d.c" : "libconv1d.a") +
+                                  root + "/runtime/abi' '" + at + "/main.c' '" + of + "/" + (emit[0] == 'c' ? "conv1d.c" : "libconv1d.a") +
                                   "' " TESSERA_RUNTIME_LIBRARY " -lpthread -lm -o '" + of + "/main' && '" + of + "/main'");
         INFO(run.err);
         const std::string place = "argument 2 ('y'), dimension 1: extent must be ";

@@ -92,7 +92,7 @@ TEST_CASE("a kernel for OpenCL is source that an application compiles and runs")
     const std::string root = TESSERA_SOURCE_DIR;
     write_file(folder.path() / "backwards.c", backwards);
     for (const std::string program : {"app", "backwards"}) {
-        const std::string options = "-Wall -Wextra -Werror -DTESSERA_OPENCL=1 -I'" + root + "' -I'" + root + "/runtime'",
+        const std::string options = "-Wall -Wextra -Werror -DTESSERA_OPENCL=1 -I'" + root + "' -I'" + root + "/runtime/abi'",
                           sources = program + ".c matmul.c '" + root + "/autotune/measure/opencl_memory.c'";
         const Outcome built = shell("cd '" + out + "' && cc -std=c99" + instrumented + options + " -o " + program + " " + sources + " '" +
                                     TESSERA_OPENCL_LIBRARY + "' '" + TESSERA_RUNTIME_LIBRARY + "' -lOpenCL -lpthread");

@@ -80,7 +80,8 @@ TEST_CASE("a module is one library, one header and one manifest") {
     const std::string out = (folder.path() / "out").string(), file = (folder.path() / "parts module.json").string(), depfile = out + ".d";
     write_file(file, module_of(R"({"name": "product", "algorithm": "matmul", "shape": {"K": 4}, "schedule": "none"},
                                   {"name": "sums", "algorithm": "cumulative_sum", "schedule": "none"})"));
-    const std::string link = " -std=c11 -O1 -Wall -Wextra -Wno-psabi -I'" TESSERA_SOURCE_DIR "/runtime' -I'" TESSERA_SOURCE_DIR "' app.c ";
+    const std::string link =
+        " -std=c11 -O1 -Wall -Wextra -Wno-psabi -I'" TESSERA_SOURCE_DIR "/runtime/abi' -I'" TESSERA_SOURCE_DIR "' app.c ";
     for (const std::string emit : {"library", "c"}) {
         const std::string to = out + emit, code = emit == "c" ? "parts.c" : "libparts.a";
         const Outcome made = make({"--module", file, "--out", to, "--emit", emit, "--emit-tiles", "--depfile", depfile}, sample_registry());

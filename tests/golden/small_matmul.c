@@ -4,7 +4,7 @@
  *
  * Compile it with gcc (12 or later) or clang (14 or later):
  *
- *     cc -std=c11 -O2 -Wno-psabi -c <this file> -I<the folder that holds Tessera's runtime/kernel.h>
+ *     cc -std=c11 -O2 -Wno-psabi -c <this file> -I<the folder that holds Tessera's runtime/abi/kernel.h>
  *
  * and link it with Tessera's runtime and libm. It needs no -m option: what uses the target's instructions is marked
  * TESS_MACHINE, and a processor without them is refused with a status. -DTESS_PORTABLE leaves out the intrinsics and asks
@@ -14,7 +14,7 @@
  * A comment before straight-line code is the statement of the tile program that it carries out. */
 #include <stdint.h>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 /* Every rounding is written down: nothing may be contracted, reassociated or assumed away. */
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) || \
@@ -171,7 +171,7 @@ static TESS_MACHINE int32_t small_matmul_body(void *call, int64_t *frame) {
     return 0;
 }
 
-/* What the arguments must be, and what the kernel is: see runtime/kernel.h. */
+/* What the arguments must be, and what the kernel is: see runtime/abi/kernel.h. */
 static const int64_t small_matmul_spec[] = {
     TESS_SPEC_ABI2, TESS_CPU_FEATURES, 3, 3, 0, 1, 0, 0, 0, 20, 1, 0,
     -1, 0, 2147483647, 1, -1, 13, /* M */

@@ -19,7 +19,7 @@
 #include "algorithms/evaluate/array.h"
 #include "compiler/interpret/interpret.h"
 #include "generators/commands/generate.h"
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 

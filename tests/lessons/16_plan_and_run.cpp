@@ -13,7 +13,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "generators/commands/generate.h"
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 

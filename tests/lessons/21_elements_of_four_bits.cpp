@@ -8,8 +8,8 @@
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/text/print.h"
+#include "algorithms/transform/half_bytes.h"
 #include "compiler/lower/lower.h"
-#include "compiler/rewrite/half_bytes.h"
 #include "support/text/error.h"
 
 using namespace tessera;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 enum { FLUSH_TO_ZERO = 1 << 24, TOWARD_ZERO = 3 << 22, SOME_FLAGS = 0x9 };
 

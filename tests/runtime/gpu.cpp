@@ -1,4 +1,4 @@
-#include "runtime/gpu.h"
+#include "runtime/gpu/gpu.h"
 
 #include <catch2/catch.hpp>
 

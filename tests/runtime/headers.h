@@ -2,7 +2,7 @@
 #ifndef TESSERA_TESTS_RUNTIME_HEADERS_H
 #define TESSERA_TESTS_RUNTIME_HEADERS_H
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

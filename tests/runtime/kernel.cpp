@@ -1,4 +1,4 @@
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 
 namespace tessera::test_libraries {
 

@@ -1,5 +1,5 @@
 /* A library with a kernel and a runtime of its own, which is loaded beside another one like it. y[0] = which, by each worker. */
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 #define SHOWN __attribute__((visibility("default")))
 

@@ -40,6 +40,8 @@ int run_body(const TessContext *context, TessBody body) {
 
 }  // namespace
 
+TEST_CASE("the number of processors is at least one") { CHECK(tess_cpu_count() >= 1); }
+
 TEST_CASE("every index runs exactly once, and no worker twice at a time") {
     for (int32_t threads : {1, 2, 3, 8}) {
         const Pool pool(threads);

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 namespace tessera::test_stream {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 namespace tessera::test {
 

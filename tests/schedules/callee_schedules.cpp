@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/build/builder.h"
+#include "algorithms/transform/inline_calls.h"
 #include "schedules/artifact/explain.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"

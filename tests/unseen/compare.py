@@ -103,7 +103,7 @@ class Contest:
         source = os.path.join(folder, case.name + "_timer.c")
         with open(source, "w") as text:
             text.write(timer_of(case))
-        flags = ["-O2", "-I", os.path.join(here, "..", "..", "runtime")]
+        flags = ["-O2", "-I", os.path.join(here, "..", "..", "runtime", "abi")]
         timer = ctypes.CDLL(compiled(options.cc, source, folder, case.name + "_timer", flags, [options.runtime]))
         self.time_kernel, self.time_loops = timer.time_kernel, timer.time_loops
         self.time_kernel.restype = self.time_loops.restype = ctypes.c_double

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "support/text/error.h"
 
 namespace tessera::emit_c {

@@ -6,7 +6,7 @@
 #include "compiler/emit/c/statements.h"
 #include "compiler/emit/header.h"
 #include "compiler/emit/spec.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 
@@ -33,7 +33,7 @@ static std::string preamble(const Target &target) {
         features.empty() || target.arch != Arch::x86_64 ? "" : fmt::format(" __attribute__((target(\"{}\")))", features);
     std::string text = R"(#include <stdint.h>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 /* Every rounding is written down: nothing may be contracted, reassociated or assumed away. */
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) || \
@@ -82,7 +82,7 @@ static std::string table(const Kernel &kernel, const Target &target) {
     std::vector<TargetKernels> all = {{target, {kernel}}};
     const std::vector<int64_t> spec = spec_of(all, 0);
     std::string text = fmt::format(
-        "/* What the arguments must be, and what the kernel is: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{\n",
+        "/* What the arguments must be, and what the kernel is: see runtime/abi/kernel.h. */\nstatic const int64_t {}_spec[] = {{\n",
         kernel.name);
     size_t at = 0;
     auto row = [&](size_t n, size_t features, const std::string &comment = "") {
@@ -207,7 +207,7 @@ static std::string about_text(const std::vector<Kernel> &kernels, const Target &
     return text + R"( *
  * Compile it with gcc (12 or later) or clang (14 or later):
  *
- *     cc -std=c11 -O2 -Wno-psabi -c <this file> -I<the folder that holds Tessera's runtime/kernel.h>
+ *     cc -std=c11 -O2 -Wno-psabi -c <this file> -I<the folder that holds Tessera's runtime/abi/kernel.h>
  *
  * and link it with Tessera's runtime and libm. )" +
            options_text(target) + R"(

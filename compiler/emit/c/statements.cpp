@@ -12,7 +12,7 @@
 #include "compiler/emit/c/writer.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/spec.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 

@@ -1,4 +1,4 @@
-// The nodes of a tile program as C functions over the frame of runtime/kernel.h.
+// The nodes of a tile program as C functions over the frame of runtime/abi/kernel.h.
 #pragma once
 #include "compiler/emit/c/operations.h"
 #include "compiler/tile/tile_program.h"

@@ -7,7 +7,7 @@
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "support/text/error.h"
 
 namespace tessera::emit_c {

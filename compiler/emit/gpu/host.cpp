@@ -7,7 +7,7 @@
 
 #include "compiler/abi/memory_plan.h"
 #include "compiler/emit/spec.h"
-#include "runtime/gpu.h"
+#include "runtime/gpu/gpu.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 

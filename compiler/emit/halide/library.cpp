@@ -13,7 +13,7 @@
 #include "compiler/emit/halide/processes.h"
 #include "compiler/emit/halide/statements.h"
 #include "compiler/emit/spec.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "support/files/memory_file.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"

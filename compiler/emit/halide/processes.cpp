@@ -11,7 +11,7 @@
 #include <new>
 #include <string>
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 #include "support/text/error.h"
 
 namespace tessera::emit {

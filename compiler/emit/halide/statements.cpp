@@ -11,7 +11,7 @@
 #include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
 #include "compiler/tile/arguments.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 #include "support/text/error.h"
 
 namespace tessera::emit {

@@ -5,7 +5,7 @@
 
 namespace tessera::emit {
 
-// One function body: the program over the frame of runtime/kernel.h.
+// One function body: the program over the frame of runtime/abi/kernel.h.
 struct EmittedBody {
     Halide::Internal::Stmt body;              // uses the variables "frame" and "__user_context"
     Halide::Expr shared_bytes, worker_bytes;  // of workspace, over extent_name(dim); Int(64)

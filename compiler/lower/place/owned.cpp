@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/transform/given_extents.h"
 #include "compiler/lower/context/stage_nest.h"
-#include "compiler/rewrite/given_extents.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -1,11 +1,10 @@
-#include "compiler/rewrite/given_extents.h"
+#include "algorithms/transform/given_extents.h"
 
 #include <algorithm>
 #include <cctype>
 #include <numeric>
 
-#include "runtime/extent_words.h"
-#include "schedules/knobs/schedule.h"
+#include "runtime/abi/extent_words.h"
 #include "support/text/error.h"
 
 namespace tessera {

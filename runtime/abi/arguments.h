@@ -3,7 +3,7 @@
 #ifndef TESSERA_ARGUMENTS_H
 #define TESSERA_ARGUMENTS_H
 
-#include "runtime/binding.h"
+#include "runtime/abi/binding.h"
 
 /** Whether this library can read the spec. */
 int tess_abi2_is_kernel(const int64_t *spec);

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "runtime/arguments.h"
+#include "runtime/abi/arguments.h"
 
 /* A text of the spec: its bytes are as a little-endian machine has the words. */
 static const char *text_of(const int64_t *spec, int64_t at) { return (const char *)tess_spec_texts(spec) + at; }

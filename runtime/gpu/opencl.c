@@ -3,7 +3,7 @@
 #include <CL/cl.h>
 #include <pthread.h>
 
-#include "runtime/gpu.h"
+#include "runtime/gpu/gpu.h"
 
 /* Held while a program is loaded. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

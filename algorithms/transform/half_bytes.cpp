@@ -1,9 +1,10 @@
-#include "compiler/rewrite/half_bytes.h"
+#include "algorithms/transform/half_bytes.h"
 
 #include <algorithm>
 
 #include "algorithms/functions/conversions.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/transform/inline_calls.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -1,12 +1,9 @@
 #if defined(__linux__)
 #define _GNU_SOURCE
-#include <sched.h>
-#else
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <unistd.h>
+#endif
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -121,13 +118,3 @@ uint64_t tess_cpu_features(void) {
 }
 
 const char *tess_cpu_feature_name(int bit) { return bit >= 0 && bit < TESS_CPU_FEATURE_COUNT ? features[bit].name : NULL; }
-
-int32_t tess_cpu_count(void) {
-    long count;
-#if defined(__linux__)
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return (int32_t)CPU_COUNT(&allowed);
-#endif
-    count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > INT32_MAX ? INT32_MAX : (int32_t)count;
-}

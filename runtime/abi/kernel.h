@@ -12,7 +12,7 @@
 #ifndef TESSERA_KERNEL_H
 #define TESSERA_KERNEL_H
 
-#include "runtime/tessera.h"
+#include "runtime/abi/tessera.h"
 
 #ifdef __cplusplus
 extern "C" {

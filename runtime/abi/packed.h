@@ -2,7 +2,7 @@
 #ifndef TESSERA_PACKED_H
 #define TESSERA_PACKED_H
 
-#include "runtime/binding.h"
+#include "runtime/abi/binding.h"
 
 /** Checks the descriptor of a packed tensor and, where the kernel reads it, its header, which may be
  *  anything. */

@@ -2,7 +2,7 @@
 #ifndef TESSERA_BINDING_H
 #define TESSERA_BINDING_H
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 /** Slots of a frame that a run of a plan copies to its stack; a plan has a second frame where there are more. */
 enum { TESS_RUN_WORDS = 256 };

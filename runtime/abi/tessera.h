@@ -10,7 +10,7 @@
  *  does not know of must be 0, and what an application does not have counts as 0. Flags without a
  *  meaning and reserved fields must be 0, which is checked. Numbers are never used again.
  *  runtime/README.md says what else ABI 2 promises for good. What generated code calls is in
- *  runtime/kernel.h. */
+ *  runtime/abi/kernel.h. */
 #ifndef TESSERA_H
 #define TESSERA_H
 
@@ -304,7 +304,7 @@ static inline TessFault tess_fault(void) {
 typedef struct TessKernel {
     uint32_t size;       /**< sizeof(TessKernel) */
     uint32_t abi;        /**< TESS_ABI */
-    const int64_t *spec; /**< what the functions below read; runtime/kernel.h says how */
+    const int64_t *spec; /**< what the functions below read; runtime/abi/kernel.h says how */
     int32_t (*plan)(int64_t *frame);
     int32_t (*body)(void *call, int64_t *frame);
 } TessKernel;

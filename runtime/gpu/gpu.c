@@ -1,4 +1,4 @@
-#include "runtime/gpu.h"
+#include "runtime/gpu/gpu.h"
 
 void tess_gpu2_start(TessGpuRun *run, const TessGpuProgram *program, const int64_t *spec, const int64_t *frame, const TessCall *call) {
     run->program = program;

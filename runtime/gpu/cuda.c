@@ -1,7 +1,7 @@
 #include <cuda.h>
 #include <pthread.h>
 
-#include "runtime/gpu.h"
+#include "runtime/gpu/gpu.h"
 
 /* Devices in their primary contexts, which CUDA's own runtime uses as well. */
 static struct {

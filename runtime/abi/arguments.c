@@ -1,6 +1,6 @@
-#include "runtime/arguments.h"
+#include "runtime/abi/arguments.h"
 
-#include "runtime/packed.h"
+#include "runtime/abi/packed.h"
 
 /* More of anything than a kernel has. */
 enum { MANY = 1 << 16, MANY_WORDS = 1 << 24 };
@@ -268,6 +268,14 @@ int tess_abi2_is_known(const void *object, size_t known, uint32_t size) {
     for (; known < size; ++known)
         if (at[known] != 0) return 0;
     return 1;
+}
+
+int32_t tess_abi2_check_kernel(const TessKernel *kernel, TessFault *fault) {
+    if (kernel == NULL) return tess_abi2_plain_fault(fault, TESS_NULL_ARGUMENT, -1);
+    if (kernel->size < sizeof *kernel) return tess_abi2_fault(fault, TESS_STRUCT_SIZE, -1, -1, (int64_t)sizeof *kernel, kernel->size);
+    if (kernel->abi != TESS_ABI || !tess_abi2_is_known(kernel, sizeof *kernel, kernel->size) || !tess_abi2_is_kernel(kernel->spec))
+        return tess_abi2_plain_fault(fault, TESS_KERNEL, -1);
+    return TESS_OK;
 }
 
 int32_t tess_abi2_check_context(const TessContext *context, TessFault *fault) {

@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "runtime/arguments.h"
-#include "runtime/packed.h"
-#include "runtime/plan.h"
+#include "runtime/abi/arguments.h"
+#include "runtime/abi/packed.h"
+#include "runtime/abi/plan.h"
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -236,6 +236,21 @@ int32_t tess_abi2_workspace(const int64_t *spec, TessPlanFunction plan, TessBody
 int32_t tess_abi2_packed_bytes(const int64_t *spec, const TessTensor *const *tensors, const TessContext *context, uint64_t *bytes) {
     const Arguments arguments = {spec, NULL, NULL, tensors, NULL, context};
     return answer_on_stack(&arguments, PACKED_BYTES, bytes);
+}
+
+int32_t tess_call(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context) {
+    TessFault fault;
+    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
+    if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
+    return tess_abi2_call(kernel->spec, kernel->plan, kernel->body, tensors, parameters, context);
+}
+
+int32_t tess_call_workspace(const TessKernel *kernel, const TessTensor *const *tensors, const TessContext *context, uint64_t *bytes) {
+    TessFault fault;
+    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
+    if (bytes != NULL) *bytes = 0;
+    if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
+    return tess_abi2_workspace(kernel->spec, kernel->plan, kernel->body, tensors, context, bytes);
 }
 
 static int32_t run_on(const TessPlan *plan, int64_t *frame, void *const *data, const void *parameters, const TessContext *context,

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 /* Stores past the caches: whole cache lines, which need not be read before they are written, and what the caches hold stays there. */
 #if defined(__x86_64__)

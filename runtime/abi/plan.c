@@ -1,8 +1,8 @@
-#include "runtime/plan.h"
+#include "runtime/abi/plan.h"
 
 #include <string.h>
 
-#include "runtime/arguments.h"
+#include "runtime/abi/arguments.h"
 
 int32_t tess_abi2_outcome(int32_t code, TessFault *fault) {
     if (code == TESS_OK) return TESS_OK;
@@ -115,14 +115,6 @@ int32_t tess_abi2_plan(TessPlan *plan, const int64_t *spec, TessPlanFunction fun
     return status;
 }
 
-int32_t tess_abi2_check_kernel(const TessKernel *kernel, TessFault *fault) {
-    if (kernel == NULL) return tess_abi2_plain_fault(fault, TESS_NULL_ARGUMENT, -1);
-    if (kernel->size < sizeof *kernel) return tess_abi2_fault(fault, TESS_STRUCT_SIZE, -1, -1, (int64_t)sizeof *kernel, kernel->size);
-    if (kernel->abi != TESS_ABI || !tess_abi2_is_known(kernel, sizeof *kernel, kernel->size) || !tess_abi2_is_kernel(kernel->spec))
-        return tess_abi2_plain_fault(fault, TESS_KERNEL, -1);
-    return TESS_OK;
-}
-
 /* With a second frame for what does not fit the stack of a run. */
 static uint64_t bytes_of(const int64_t *spec) {
     const int64_t words = spec[TESS_SPEC_FRAME_WORDS];
@@ -159,19 +151,4 @@ int32_t tess_plan_workspace(const TessPlan *plan, uint64_t *bytes) {
     if (plan == NULL || plan->mark != tess_abi2_mark(plan)) return tess_abi2_status(TESS_PLAN_INVALID, -1);
     *bytes = plan->workspace_bytes;
     return TESS_OK;
-}
-
-int32_t tess_call(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context) {
-    TessFault fault;
-    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
-    if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
-    return tess_abi2_call(kernel->spec, kernel->plan, kernel->body, tensors, parameters, context);
-}
-
-int32_t tess_call_workspace(const TessKernel *kernel, const TessTensor *const *tensors, const TessContext *context, uint64_t *bytes) {
-    TessFault fault;
-    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
-    if (bytes != NULL) *bytes = 0;
-    if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
-    return tess_abi2_workspace(kernel->spec, kernel->plan, kernel->body, tensors, context, bytes);
 }

@@ -1,4 +1,4 @@
-#include "compiler/rewrite/narrow_positions.h"
+#include "algorithms/transform/narrow_positions.h"
 
 #include <algorithm>
 

@@ -1,10 +1,9 @@
-#include "compiler/rewrite/bind_extents.h"
+#include "algorithms/transform/bind_extents.h"
 
 #include <algorithm>
 
-#include "compiler/rewrite/given_extents.h"
-#include "runtime/tessera.h"
-#include "schedules/knobs/schedule.h"
+#include "algorithms/transform/given_extents.h"
+#include "runtime/abi/tessera.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "runtime/packed.h"
+#include "runtime/abi/packed.h"
 
 #include <string.h>
 

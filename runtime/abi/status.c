@@ -1,5 +1,5 @@
-#include "runtime/extent_words.h"
-#include "runtime/kernel.h"
+#include "runtime/abi/extent_words.h"
+#include "runtime/abi/kernel.h"
 
 #define TEXT(number) TEXT_AS_IT_IS(number)
 #define TEXT_AS_IT_IS(number) #number

@@ -1,5 +1,22 @@
+#if defined(__linux__)
+#define _GNU_SOURCE
+#include <sched.h>
+#else
 #define _POSIX_C_SOURCE 200809L
-#include "runtime/kernel.h"
+#endif
+#include <unistd.h>
+
+#include "runtime/abi/kernel.h"
+
+int32_t tess_cpu_count(void) {
+    long count;
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return (int32_t)CPU_COUNT(&allowed);
+#endif
+    count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > INT32_MAX ? INT32_MAX : (int32_t)count;
+}
 
 typedef int32_t (*Task)(void *closure, int32_t index, int32_t worker);
 

@@ -2,7 +2,7 @@
 #ifndef TESSERA_PLAN_H
 #define TESSERA_PLAN_H
 
-#include "runtime/binding.h"
+#include "runtime/abi/binding.h"
 
 /** Bytes of a plan for a spec that this library can read, without a second frame. */
 uint64_t tess_abi2_plan_bytes(const int64_t *spec);

@@ -8,7 +8,7 @@
 #ifndef TESSERA_GPU_H
 #define TESSERA_GPU_H
 
-#include "runtime/kernel.h"
+#include "runtime/abi/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {
