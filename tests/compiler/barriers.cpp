@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/check/barriers.h"
+#include "compiler/lower/passes/add_barriers.h"
 
 namespace tessera::test_barriers {
 
@@ -35,7 +36,7 @@ static std::string shape(const TileBody &body) {
 
 static std::string with(TileBody body, Space space = Space::shared) {
     for (const char *name : {"a", "b"}) body = {tile_node(Alloc{{name, DType::f32, {Expr(64)}, space}, std::move(body)})};
-    body = with_barriers({tile_node(Loop{"all", 1, LoopKind::block, body})}, dims);
+    body = add_barriers({tile_node(Loop{"all", 1, LoopKind::block, body})}, dims);
     CHECK(missing_barrier(body, dims) == "");
     return shape(body);
 }

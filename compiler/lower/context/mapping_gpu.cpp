@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "algorithms/index/prove.h"
-#include "compiler/check/barriers.h"
 #include "compiler/lower/context/assign_threads.h"
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/mapping.h"
+#include "compiler/lower/passes/add_barriers.h"
 #include "compiler/lower/passes/fuse_parallel.h"
 #include "compiler/lower/passes/shared_memory.h"
 #include "compiler/lower/passes/trivial_lets.h"
@@ -57,7 +57,7 @@ public:
 
     std::vector<NestPass> nest_passes(const std::vector<std::string> &names, const TileProgram &frame) const override;
     std::vector<BodyPass> body_passes(const TileProgram &frame) const override {
-        return {{"add barriers", [&frame](const TileBody &body) { return with_barriers(body, frame.dims); }}};
+        return {{"add barriers", [&frame](const TileBody &body) { return add_barriers(body, frame.dims); }}};
     }
 
 private:

@@ -1,0 +1,118 @@
+#include "compiler/check/team_accesses.h"
+
+#include "support/containers/alternatives.h"
+
+namespace tessera {
+
+void TouchedBuffers::add(const TouchedBuffers &more) {
+    read.insert(more.read.begin(), more.read.end());
+    written.insert(more.written.begin(), more.written.end());
+}
+
+const std::string *TouchedBuffers::conflict(const TouchedBuffers &later) const {
+    for (const std::string &b : later.written)
+        if (read.count(b) || written.count(b)) return &b;
+    for (const std::string &b : later.read)
+        if (written.count(b)) return &b;
+    return nullptr;
+}
+
+void TeamAccesses::enter(const Alloc &alloc) {
+    if (alloc.buffer.space == Space::registers) private_.insert(alloc.buffer.name);
+}
+
+void TeamAccesses::read(const Expr &e, TouchedBuffers &touched) const {
+    walk(e, [&](const Expr &n) {
+        if (n.kind() == ExprKind::load && !private_.count(n->name)) touched.read.insert(n->name);
+    });
+}
+
+TouchedBuffers TeamAccesses::read_by(const Expr &expression) const {
+    TouchedBuffers touched;
+    read(expression, touched);
+    return touched;
+}
+
+TouchedBuffers TeamAccesses::touched_in(const TileBody &body) const {
+    TouchedBuffers all;
+    std::set<std::string> own;
+    walk(body, [&](const TileNode &node) {
+        for (const Expr &e : expressions_of(node)) read(e, all);
+        if (auto store = store_of(node); store && !private_.count(store->buffer)) all.written.insert(store->buffer);
+        if (auto *alloc = std::get_if<Alloc>(&node)) own.insert(alloc->buffer.name);
+    });
+    for (const std::string &b : own) all.read.erase(b), all.written.erase(b);
+    return all;
+}
+
+Scope TeamAccesses::inside(const Scope &outer, const Loop &n) {
+    return std::make_shared<TileScope>(TileScope{outer, n.variable, Expr(0), n.count - 1, n.count, {}});
+}
+
+Scope TeamAccesses::inside(const Scope &outer, const Expr &condition) {
+    return std::make_shared<TileScope>(TileScope{outer, "", {}, {}, {}, condition});
+}
+
+Scope TeamAccesses::inside(const Scope &outer, const Let &n) const {
+    TileScope more{outer, n.variable, n.value, n.value, {}, {}};
+    if (n.value.is_operation(Op::div) || n.value.is_operation(Op::mod)) {  // a digit: its range says more than its value
+        Bounds facts(dims_);
+        add_facts(facts, outer, nullptr, Facts::ranges);
+        if (auto range = constant_range(n.value, facts)) more.lo = Expr(range->first), more.hi = Expr(range->second);
+    }
+    return std::make_shared<TileScope>(std::move(more));
+}
+
+void TeamAccesses::accesses_of(const Expr &e, const Scope &scope, std::vector<TileAccess> &all) const {
+    walk(e, [&](const Expr &n) {
+        if (n.kind() != ExprKind::load) return;
+        size_t rank = n->args.size() - (n->guarded ? 2 : 0);
+        std::vector<Expr> index(n->args.begin(), n->args.begin() + static_cast<std::ptrdiff_t>(rank));
+        all.push_back({n->name, index, false, n->guarded ? inside(scope, n->args[rank]) : scope});
+    });
+}
+
+void TeamAccesses::accesses_of(const TileBody &body, const Scope &scope, std::vector<TileAccess> &all) const {
+    for (const auto &node : body) {
+        for (const Expr &e : expressions_of(*node)) accesses_of(e, scope, all);
+        std::visit(Overloaded{
+                       [&](const StoreNode auto &n) {
+                           all.push_back({n.buffer, n.index, true, n.guard.defined() ? inside(scope, n.guard) : scope});
+                       },
+                       [&](const Loop &n) { accesses_of(n.body, inside(scope, n), all); },
+                       [&](const Let &n) { accesses_of(n.body, inside(scope, n), all); },
+                       [&](const Alloc &n) { accesses_of(n.body, scope, all); },
+                       [&](const Guard &n) {
+                           accesses_of(n.then, inside(scope, n.condition), all), accesses_of(n.otherwise, inside(scope, !n.condition), all);
+                       },
+                       [](const LeafNode auto &) {},
+                   },
+                   *node);
+    }
+}
+
+// Among the candidates, the buffers in which no two iterations of the loop meet.
+const std::set<std::string> &TeamAccesses::apart_in(const Loop &loop, const TouchedBuffers &candidates) {
+    auto [it, fresh] = apart_in_.emplace(loop.variable, std::set<std::string>{});
+    if (!fresh) return it->second;
+    std::vector<TileAccess> all;
+    Scope within = inside(scope_, loop);
+    accesses_of(loop.body, within, all);
+    Bounds facts(dims_);
+    add_facts(facts, scope_, nullptr, Facts::conditions);
+    for (const std::string &buffer : candidates.written) {
+        std::vector<const TileAccess *> list;
+        for (const TileAccess &a : all)
+            if (a.buffer == buffer) list.push_back(&a);
+        if (!find_conflict(facts, within, {loop.variable}, list)) it->second.insert(buffer);
+    }
+    return it->second;
+}
+
+TouchedBuffers TeamAccesses::carried(const Loop &loop, TouchedBuffers after_one) {
+    if (loop.count.is_constant(1)) return {};
+    for (const std::string &b : apart_in(loop, after_one)) after_one.read.erase(b), after_one.written.erase(b);
+    return after_one;
+}
+
+}  // namespace tessera
