@@ -4,7 +4,7 @@
     tests/same_kernels.py record GENERATOR SCHEDULES FILE     what GENERATOR makes of the schedules in the folder SCHEDULES
     tests/same_kernels.py compare GENERATOR SCHEDULES FILE    whether GENERATOR makes the same as the one that wrote FILE
 
-For every program of SCHEDULES/tessera-programs.lock it takes the tile program, the static library or the sources for a GPU, and,
+For every program of SCHEDULES/tuned/tessera-programs.lock it takes the tile program, the static library or the sources for a GPU, and,
 for processors, the file of C. A library is the same if all of its bytes are, machine code, tables and constants alike; where one is
 not, the functions whose disassembly differs are named. Manifests are not compared: they hold hashes of algorithms and schedules, which
 change with names that no code sees; of what they say of the code, the rest of the files is the proof. On two cores it takes some minutes; it ends with 1 where something differs.
@@ -22,7 +22,7 @@ NOT_CODE = (".manifest.json",)
 
 
 def programs(schedules):
-    for line in json.loads((schedules / "tessera-programs.lock").read_text())["programs"]:
+    for line in json.loads((schedules / "tuned" / "tessera-programs.lock").read_text())["programs"]:
         yield line["schedule"], line["task"]
 
 

@@ -52,6 +52,12 @@ Lock read_lock(const fs::path &file) {
     } catch (const UserError &error) { throw UserError(error.id(), error.message() + " " + lock_file.remedy); }
 }
 
+// Apart from what people write, where the folder has such a place.
+fs::path lock_folder(const fs::path &folder) {
+    std::error_code unknown;
+    return fs::is_directory(folder / tuned_folder, unknown) ? folder / tuned_folder : folder;
+}
+
 struct Found {
     fs::path file;
     fs::path relative;  // to the folder that was named; empty for a file that was
@@ -89,7 +95,7 @@ private:
 
     void add_folder(const std::string &folder, std::set<fs::path> &seen) {
         folders.push_back(folder);
-        locks.push_back(read_lock(fs::path(folder) / lock_name));
+        locks.push_back(read_lock(lock_folder(folder) / lock_name));
         for (const fs::path &file : schedule_files(folder))
             if (seen.insert(identity(file)).second) files.push_back({file, file.lexically_relative(folder), locks.size() - 1});
     }
@@ -153,7 +159,7 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
                         std::set<std::string> &told) {
     CheckedArtifact a;
     a.file = found.file;
-    a.name = found.relative.empty() ? found.file.generic_string() : fs::path(found.relative).replace_extension().generic_string();
+    a.name = found.relative.empty() ? found.file.generic_string() : name_by_path(found.relative);
     try {
         const Schedule schedule = read_schedule(found.file);
         if (!found.relative.empty() && schedule.name() != a.name && !schedule.name().ends_with("/" + a.name))
@@ -246,7 +252,7 @@ void write_lock(const std::vector<CheckedArtifact> &checked, const fs::path &fol
     std::string text = "{\"format\": \"tessera-programs\", \"version\": 1, \"programs\": [";
     const char *before = "\n";
     for (const auto &[name, row] : rows) text += before + row, before = ",\n";
-    const OutputFolder out(folder);
+    const OutputFolder out(lock_folder(folder));
     out.write(lock_name, text + "\n]}\n");
     out.publish(lock_name);
 }

@@ -1,7 +1,7 @@
 // Whether schedules still resolve to the programs that were measured: every artifact is lowered again, nothing is compiled.
 //
 // An artifact is lowered for what it was tuned for, or for what its name says (artifact_task.h). What programs those had that say nothing
-// themselves is recorded beside them, in the folder's tessera-programs.lock.
+// themselves is recorded in the folder's tessera-programs.lock, which lies in its subfolder `tuned` where that is there.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -52,8 +52,8 @@ std::vector<CheckedArtifact> check_artifacts(const Registry &registry, const std
 // The changed, without those whose program an unchanged artifact was measured with; what is predicted to lose most comes first.
 std::vector<ToMeasure> to_measure(const std::vector<CheckedArtifact> &checked);
 
-// Writes <folder>/tessera-programs.lock: the programs of all artifacts of the folder that do not say themselves. A line for each, sorted by
-// name.
+// Writes the folder's tessera-programs.lock: the programs of all artifacts of the folder that do not say themselves. A line for each,
+// sorted by name.
 void write_lock(const std::vector<CheckedArtifact> &checked, const std::filesystem::path &folder);
 
 }  // namespace tessera

@@ -7,8 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/text/hash.h"
+#include "algorithms/transform/given_extents.h"
+#include "algorithms/transform/inline_calls.h"
 #include "bench/measure/machine.h"
-#include "compiler/rewrite/given_extents.h"
 #include "costmodel/model/counted_samples.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/devices.h"
@@ -30,7 +31,9 @@ namespace fs = std::filesystem;
 static std::string short_hash(const std::string &text) { return sha256(text).substr(std::string_view("sha256:").size(), 8); }
 
 // "M512_N768_K3072"; of several shapes, "M1-16_N768_K3072". Where the i-th extents of the dims that vary are not the i-th shape's, since
-// some repeat, a hash of all shapes follows: others have the same extents in each dim.
+// some repeat, a hash of all shapes follows: others have the same extents in each dim. Of many shapes their count and that hash, for a name
+// that fits a file's and a line: "5shapes_0f3c9a17".
+static constexpr size_t most_letters = 32;
 static std::string shape_name(const Algorithm &algorithm, const std::vector<Extents> &shapes) {
     std::string name;
     size_t varying = 0;
@@ -44,7 +47,9 @@ static std::string shape_name(const Algorithm &algorithm, const std::vector<Exte
         varying += extents.size() > 1;
         repeats = repeats || (extents.size() > 1 && extents.size() < shapes.size());
     }
-    if (varying > 1 && repeats) name += "_" + short_hash(json_text(nlohmann::json(shapes)));
+    const std::string hash = short_hash(json_text(nlohmann::json(shapes)));
+    if (shapes.size() > 1 && name.size() > most_letters) return fmt::format("{}shapes_{}", shapes.size(), hash);
+    if (varying > 1 && repeats) name += "_" + hash;
     return name.empty() ? "any" : name;
 }
 

@@ -74,11 +74,13 @@ Schedule Library::find(const std::string &asked) const {
     spellings.insert(spellings.begin(), name);
     for (const fs::path &folder : folders_) {
         std::error_code error;
-        const auto spelling = std::find_if(spellings.begin(), spellings.end(), [&](const std::string &s) {
-            return fs::exists(fs::symlink_status(folder / (s + ".json"), error));
-        });
-        if (spelling == spellings.end()) continue;
-        const fs::path path = folder / (*spelling + ".json");
+        std::vector<fs::path> places;
+        for (const fs::path &place : {folder, folder / tuned_folder})
+            for (const std::string &spelling : spellings) places.push_back(place / (spelling + ".json"));
+        const auto there =
+            std::find_if(places.begin(), places.end(), [&](const fs::path &place) { return fs::exists(fs::symlink_status(place, error)); });
+        if (there == places.end()) continue;
+        const fs::path &path = *there;
         const fs::path canonical = fs::canonical(path, error);
         if (error) refuse_file(path.string(), "it leads nowhere", "Repair or remove the link.");
         if (!is_beneath(canonical, folder)) refuse_outside(name, "its file '" + path.string() + "' is a link that leaves the folder");
@@ -108,7 +110,7 @@ std::vector<std::string> Library::names() const {
     for (const fs::path &folder : folders_) {
         std::vector<std::string> files;
         for (const fs::path &file : schedule_files(folder)) {
-            const std::string name = file.lexically_relative(folder).replace_extension().generic_string();
+            const std::string name = name_by_path(file.lexically_relative(folder));
             if (is_schedule_name(name)) files.push_back(current_schedule_name(name));
         }
         add(files);
@@ -151,6 +153,11 @@ std::vector<fs::path> Library::files(const Schedule &schedule) const {
     for (const Schedule &s : ancestry(schedule))
         if (s.file()) files.push_back(*s.file());
     return files;
+}
+
+std::string name_by_path(const fs::path &relative) {
+    const std::string name = fs::path(relative).replace_extension().generic_string(), prefix = std::string(tuned_folder) + "/";
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
 std::vector<fs::path> schedule_files(const fs::path &folder) {

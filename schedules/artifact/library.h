@@ -1,5 +1,5 @@
-// A Library finds schedules by name: those registered in C++, and files <folder>/<name>.json. The file's own "name" must be the
-// name that was asked for.
+// A Library finds schedules by name: those registered in C++, and files <folder>/<name>.json, or <folder>/tuned/<name>.json, where what
+// machines wrote lies apart. The file's own "name" must be the name that was asked for.
 //
 // Artifacts are read as input from strangers. A name has no "..", no root and no odd characters (is_schedule_name); with symbolic
 // links resolved, it must lead to a regular file of at most 1 MiB inside the folder. The file is opened without following links, so
@@ -37,6 +37,12 @@ private:
     std::vector<std::filesystem::path> folders_;  // canonical
     std::map<std::string, Schedule> registered_;
 };
+
+// The subfolder of a folder of schedules that has what machines wrote: artifacts of tune, and the record of programs.
+constexpr const char *tuned_folder = "tuned";
+
+// The name that a file has by its path in a folder of schedules: without "tuned/" in front and ".json" behind.
+std::string name_by_path(const std::filesystem::path &relative);
 
 // What may be a schedule in a folder and its subfolders: files and links *.json, except *.schema.json, whatever the links lead to.
 std::vector<std::filesystem::path> schedule_files(const std::filesystem::path &folder);

@@ -62,6 +62,18 @@ TEST_CASE("a schedule is found by the path of its file, the first folder first")
     CHECK(library.names() == std::vector<std::string>{"registered", "sgemm/avx512", "sgemm/avx2"});  // one's own come first
 }
 
+TEST_CASE("what machines wrote lies in a folder of its own, under the same names") {
+    const Folder folder;
+    folder.write(Schedule("gemm/avx2"));
+    folder.write("tuned/gemm/f32/avx2/M1.json", Schedule("gemm/f32/avx2/M1").extends("gemm/avx2").text());
+    folder.write("tuned/gemm/avx2.json", Schedule("gemm/avx2").text());
+    const Library library = folder.library();
+    CHECK(library.names() == std::vector<std::string>{"gemm/avx2", "gemm/f32/avx2/M1"});
+    CHECK(library.find("gemm/f32/avx2/M1").file() == folder.path() / "tuned/gemm/f32/avx2/M1.json");
+    CHECK(library.find("gemm/avx2").file() == folder.path() / "gemm/avx2.json");  // what a person wrote comes first
+    CHECK_THAT(words([&] { library.find("tuned/gemm/avx2"); }), Catch::Contains("error[schedule.name-mismatch]"));
+}
+
 TEST_CASE("the files of an ancestry are those that were read") {
     const Folder folder;
     folder.write(Schedule("a"));
