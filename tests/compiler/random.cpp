@@ -204,7 +204,9 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
     CHECK(unproved * 8 <= made);
 }
 
-TEST_CASE("random schedules of random algorithms keep their meaning", "[random]") { check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60)); }
+TEST_CASE("random schedules of random algorithms keep their meaning", "[random]") {
+    check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60));
+}
 
 TEST_CASE("random schedules of random algorithms keep their meaning: opencl", "[.][gpu][random]") {
     if (has_opencl()) check_random({target_named("opencl")}, number("TESSERA_RANDOM_OPENCL_PROGRAMS", 20));
