@@ -7,13 +7,11 @@
 
 #include "algorithms/transform/inline_calls.h"
 #include "autotune/space/decisions_from_schedule.h"
-#include "compiler/check/code_size.h"
 #include "compiler/check/verify_tiles.h"
+#include "compiler/compile/lower_variants.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/reduction_trees.h"
-#include "compiler/rewrite/split.h"
 #include "compiler/tile/tile_identity.h"
-#include "schedules/check/check.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -77,16 +75,8 @@ std::vector<size_t> ranking(const std::vector<Candidate> &pool) {
     return order;
 }
 
-// What a generator makes of them.
 TileProgram program_of(const SearchSpace &space, const KnobsByStage &stages) {
-    ResolvedSchedule schedule;
-    schedule.name = "candidate";
-    schedule.stages = stages;
-    check(schedule, space.algorithm);
-    check_stages(schedule, -1, apply_splits(inline_calls(space.algorithm), stages));
-    TileProgram program = lower(space.algorithm, stages, space.target);
-    check_code_size(program, stages, space.target);
-    return program;
+    return lower_candidate(space.algorithm, stages, space.target);
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ void compare(CheckedArtifact &a) {
 // What tune begins with where it is not told; nothing also where that is broken.
 std::string own_base(const PreparedKernel &p, const Library &library) {
     try {
-        const auto family = family_match(p.declared, p.target, library).schedule;
+        const auto family = Chooser(library, p.request.target).family(p.request.declared, p.request.fixed).schedule;
         return family ? family->name() : "";
     } catch (const UserError &) { return ""; }
 }

@@ -10,6 +10,7 @@
 #include "bench/measure/inputs.h"
 #include "generators/commands/callee_times.h"
 #include "generators/commands/kernel_line.h"
+#include "generators/commands/notes.h"
 #include "generators/kernel/comparison.h"
 #include "support/files/json_text.h"
 
@@ -26,15 +27,15 @@ struct BenchOptions {
     bool json = false, callees = false, instructions = false;
 };
 
-std::string schedule_of(const PreparedKernel &p) { return p.schedule ? p.schedule->name() : "none"; }
+std::string schedule_of(const PreparedKernel &p) { return p.choice.match.schedule ? p.choice.match.schedule->name() : "none"; }
 
 void print_json(const PreparedKernel &p, const Extents &shape, const BenchOptions &options, const KernelTime &time,
                 const std::optional<CalleeTimes> &callees, const std::optional<uint64_t> &instructions) {
     ordered_json whole = {{"format", "tessera-bench"},
                           {"version", 1},
-                          {"kernel", p.kernel.name},
-                          {"target", p.target.name},
-                          {"numerics", p.declared.numerics.name},
+                          {"kernel", p.compiled.kernel.name},
+                          {"target", p.request.target.name},
+                          {"numerics", p.request.declared.numerics.name},
                           {"schedule", schedule_of(p)},
                           {"extents", shape},
                           {"threads", options.timing.threads}};
@@ -48,23 +49,23 @@ void print_json(const PreparedKernel &p, const Extents &shape, const BenchOption
 }
 
 int report(const Registry &registry, const BenchOptions &options) {
-    const PreparedKernel p = prepare(registry, options.kernel);
+    const PreparedKernel p = prepare(registry, options.kernel, "", printing_notes(options.kernel));
     const Extents symbolic = parse_shape(options.extents, "--extents");
-    all_extents(p.bound, symbolic);  // refused before anything is compiled
-    if (options.callees) check_calls(p.declared);
+    all_extents(p.request.bound, symbolic);  // refused before anything is compiled
+    if (options.callees) check_calls(p.request.declared);
     const KernelTime time = time_of(p, symbolic, options.timing);
     std::optional<CalleeTimes> callees;
     if (options.callees) callees = times_of_callees(registry, options.kernel, p, symbolic, options.timing);
     std::optional<uint64_t> instructions;
     if (options.instructions) instructions = instructions_of(p, symbolic, options.timing);
-    Extents shape = p.fixed;
+    Extents shape = p.request.fixed;
     shape.insert(symbolic.begin(), symbolic.end());
     if (options.json) {
         print_json(p, shape, options, time, callees, instructions);
         return exit_ok;
     }
     const int32_t threads = options.timing.threads;
-    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.kernel.name, p.target.name, p.declared.numerics.name,
+    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.compiled.kernel.name, p.request.target.name, p.request.declared.numerics.name,
                              schedule_of(p), to_string(shape), threads, threads == 1 ? "" : "s",
                              options.timing.cold ? ", cold caches" : "");
     std::cout << fmt::format("  median {:.3f} us, min {:.3f} us of {} samples", time.median_s * 1e6, time.min_s * 1e6, time.samples);

@@ -28,20 +28,20 @@ static bool is_within(const std::string &stage, const std::string &scope) { retu
 
 // The schedule that a call takes, by name; "" where the program's own states the callee's stages.
 static std::string schedule_at(const PreparedKernel &program, const std::string &scope) {
-    for (const CalleeSchedule &taken : program.applied.program.callees)
+    for (const CalleeSchedule &taken : program.choice.applied.program.callees)
         if (taken.scope == scope) return taken.ancestry.front().name();
     auto states = [&](const KnobsByStage &stages) {
         return std::any_of(stages.begin(), stages.end(), [&](const auto &s) { return is_within(s.first, scope); });
     };
-    const auto &variants = program.resolved.variants;
-    const bool is_stated = states(program.resolved.stages) ||
+    const auto &variants = program.choice.applied.resolved.variants;
+    const bool is_stated = states(program.choice.applied.resolved.stages) ||
                            std::any_of(variants.begin(), variants.end(), [&](const auto &variant) { return states(variant.stages); });
     return is_stated ? "" : "none";
 }
 
 CalleeTimes times_of_callees(const Registry &registry, const KernelOptions &options, const PreparedKernel &program, const Extents &symbolic,
                              const Timing &timing) {
-    const Callees callees = callees_of(program.declared, program.fixed, symbolic);
+    const Callees callees = callees_of(program.request.declared, program.request.fixed, symbolic);
     CalleeTimes times;
     times.uncounted = callees.uncounted;
     for (const CalledKernel &callee : callees.leaves()) {
@@ -49,9 +49,9 @@ CalleeTimes times_of_callees(const Registry &registry, const KernelOptions &opti
         one.is_own = !one.schedule.empty();
         KernelOptions own;
         own.given = callee.algorithm, own.shape = assignments(callee.fixed), own.target = options.target, own.schedule = one.schedule;
-        own.schedule_dirs = options.schedule_dirs, own.quiet = true;
+        own.schedule_dirs = options.schedule_dirs;
         const PreparedKernel kernel = prepare(registry, own);
-        one.schedule = kernel.schedule ? kernel.schedule->name() : "none";
+        one.schedule = kernel.choice.match.schedule ? kernel.choice.match.schedule->name() : "none";
         one.time = time_of(kernel, callee.dynamic, timing);
         times.all.push_back(std::move(one));
     }

@@ -11,6 +11,7 @@
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/header.h"
 #include "generators/commands/kernel_line.h"
+#include "generators/commands/notes.h"
 #include "generators/kernel/algorithm_file.h"
 #include "generators/kernel/emitted.h"
 #include "generators/kernel/gpu_files.h"
@@ -30,10 +31,10 @@ static std::vector<std::string> declared_with(const PreparedLibrary &library) {
     for (const std::vector<PreparedKernel> &targets : library.kernels) {
         const PreparedKernel &p = targets[0];
         std::string text;
-        for (const auto &[name, value] : p.options) text += fmt::format(" {}={}", name, value);
+        for (const auto &[name, value] : p.request.options) text += fmt::format(" {}={}", name, value);
         if (!text.empty())
             lines.push_back(fmt::format("{}{}lgorithm {}, declared with{}.", line_start(library, p), library.is_module ? 'a' : 'A',
-                                        p.declared.name, text));
+                                        p.request.declared.name, text));
     }
     return lines;
 }
@@ -66,9 +67,9 @@ static std::string depfile_of(const Registry &registry, const std::string &targe
             if (file.ends_with(".json")) add_named(file);
     for (const std::vector<PreparedKernel> &targets : library.kernels)
         for (const PreparedKernel &p : targets) {
-            for (const Schedule &s : p.ancestry)
+            for (const Schedule &s : p.choice.applied.ancestry)
                 if (s.file()) add(*s.file());
-            for (const std::filesystem::path &path : p.watched) add(path);
+            for (const std::filesystem::path &path : p.choice.watched) add(path);
         }
     return text + "\n";
 }
@@ -113,7 +114,7 @@ static Module module_of(const GenerateOptions &options) {
 // The files of a library, the one that says that all are there last; and the depfile.
 static std::vector<std::string> write_files(const PreparedLibrary &library, const GenerateOptions &options, const OutputFolder &out) {
     const std::string &name = library.name;
-    const bool gpu = library.first()[0].target.is_gpu(), c = gpu || options.emit == Emit::c;
+    const bool gpu = library.first()[0].request.target.is_gpu(), c = gpu || options.emit == Emit::c;
     const std::string archive = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json",
                       assembly = name + ".s", tiles = name + ".tiles.txt";
     Limits limits = options.limits;
@@ -147,7 +148,7 @@ static std::vector<std::string> write_files(const PreparedLibrary &library, cons
 void generate(const Registry &registry, const GenerateOptions &options) {
     check_options(registry, options);
     const Module module = module_of(options);
-    const PreparedLibrary library = prepare_library(registry, module);
+    const PreparedLibrary library = prepare_library(registry, module, printing_notes(options.kernel));
     const OutputFolder out(options.out);
     own_folder(out.staged("").parent_path(), ".tessera-");
     std::vector<std::string> all = write_files(library, options, out);

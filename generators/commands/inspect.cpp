@@ -81,7 +81,8 @@ static std::string bits_difference(const Registry &registry, const Library &libr
         auto bits = [&](const Named &of, const std::string &target) {
             KernelOptions options = options_of(*task);
             options.target = target, options.schedule = of.as, options.schedule_dirs = dirs;
-            return bits_of(prepare_schedule(registry, options));
+            const ScheduledKernel of_task = prepare_schedule(registry, options);
+            return bits_of(of_task.request, of_task.choice);
         };
         const std::string text = difference_text(bits(a, task->target), bits(b, other->target));
         return text.empty() ? "bits: the same\n" : "bits: others come out, by the trees (-) of the first and (+) of the second\n" + text;

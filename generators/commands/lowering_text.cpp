@@ -35,9 +35,9 @@ private:
 
 }  // namespace
 
-std::string lowering_text(const PreparedKernel &p) {
+std::string lowering_text(const ScheduledKernel &p) {
     StepsText steps;
-    lower_variants(p.declared.name, p.resolved, p.bound, p.target, nullptr, [&](const std::vector<Condition> &when) {
+    lower_variants(p.request.bound, p.choice.applied.resolved, p.request.target, [&](const std::vector<Condition> &when) {
         steps.begin_variant(when);
         return [&](const LoweringStep &step) { steps.add(step); };
     });

@@ -143,13 +143,13 @@ std::string text_of(const TileProgram &program, const Extents &extents) {
 
 std::string memory_text(const PreparedKernel &prepared, const Extents &extents) {
     std::string at;
-    for (const Dim &d : prepared.kernel.general().dims) {
+    for (const Dim &d : prepared.compiled.kernel.general().dims) {
         if (d.kind == DimKind::derived) continue;
-        at += fmt::format(" {}={}", d.name, extent_value(extent(d.name), prepared.kernel.general(), extents));
+        at += fmt::format(" {}={}", d.name, extent_value(extent(d.name), prepared.compiled.kernel.general(), extents));
     }
     std::string text = "at" + at + "\n";
-    for (const KernelVariant &variant : prepared.kernel.variants) {
-        if (prepared.kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
+    for (const KernelVariant &variant : prepared.compiled.kernel.variants) {
+        if (prepared.compiled.kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
         text += text_of(variant.program, extents);
     }
     return text;

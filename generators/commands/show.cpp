@@ -15,6 +15,7 @@
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/lowering_text.h"
 #include "generators/commands/memory_text.h"
+#include "generators/commands/notes.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/emitted.h"
 #include "generators/kernel/kernel_bits.h"
@@ -26,23 +27,23 @@
 namespace tessera {
 
 static std::string schedule_text(const Registry &registry, const KernelOptions &options) {
-    const PreparedKernel p = prepare_schedule(registry, options);
-    if (!p.schedule) return "no schedule: every stage at root, in plain loops\n";
-    if (!p.applied.program.callees.empty()) return flatten(*p.schedule, p.applied.program, p.declared).text();
-    return flatten(*p.schedule, registry.library(registry.schedule_folders(options.schedule_dirs))).text();
+    const ScheduledKernel p = prepare_schedule(registry, options, printing_notes(options));
+    if (!p.choice.match.schedule) return "no schedule: every stage at root, in plain loops\n";
+    if (!p.choice.applied.program.callees.empty()) return flatten(*p.choice.match.schedule, p.choice.applied.program, p.request.declared).text();
+    return flatten(*p.choice.match.schedule, registry.library(registry.schedule_folders(options.schedule_dirs))).text();
 }
 
 static std::string assembly_text(const PreparedKernel &p, const Limits &limits) {
-    if (p.target.is_gpu()) return kernels_of({p.kernel}, p.target).kernels;
+    if (p.request.target.is_gpu()) return kernels_of({p.compiled.kernel}, p.request.target).kernels;
     const TemporaryFolder folder;
-    const std::filesystem::path file = folder.path() / (p.kernel.name + ".s");
-    emit_limited(library_of({p}), {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
+    const std::filesystem::path file = folder.path() / (p.compiled.kernel.name + ".s");
+    emit_limited(library_of({p}), {folder.path() / ("lib" + p.compiled.kernel.name + ".a"), file}, limits);
     return read_file(file);
 }
 
 static std::string c_text_of(const PreparedKernel &p) {
-    if (p.target.is_gpu())
-        throw UserError("command.arguments", "show: --what c is for processors, and '" + p.target.name +
+    if (p.request.target.is_gpu())
+        throw UserError("command.arguments", "show: --what c is for processors, and '" + p.request.target.name +
                                                  "' is a GPU; the source of its kernels is what --what assembly shows.");
     return c_text(library_of({p}));
 }
@@ -50,8 +51,8 @@ static std::string c_text_of(const PreparedKernel &p) {
 // A text for each variant, under its condition where there are several.
 static std::string analysed(const Registry::Extension<Registry::Analyse> &analyser, const PreparedKernel &p) {
     std::string text;
-    for (const KernelVariant &variant : p.kernel.variants) {
-        if (p.kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
+    for (const KernelVariant &variant : p.compiled.kernel.variants) {
+        if (p.compiled.kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
         text += author_made("analyser '" + analyser.name + "'", [&] { return analyser.value(variant.program); });
     }
     return text;
@@ -59,17 +60,20 @@ static std::string analysed(const Registry::Extension<Registry::Analyse> &analys
 
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, bool as_json,
                         const std::vector<std::string> &extents, const Limits &limits) {
-    if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options));
+    if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options, "", printing_notes(options)));
     if (what == "schedule") return schedule_text(registry, options);
-    if (what == "lowering") return lowering_text(prepare_schedule(registry, options));
-    if (what == "bits") return to_text(bits_of(prepare_schedule(registry, options)));
-    if (what == "tiles") return tiles_text(library_of({prepare(registry, options)}));
-    if (what == "memory") {
-        const PreparedKernel p = prepare(registry, options);
-        return memory_text(p, given_extents(p.bound, parse_shape(extents, "--extents")));
+    if (what == "lowering") return lowering_text(prepare_schedule(registry, options, printing_notes(options)));
+    if (what == "bits") {
+        const ScheduledKernel p = prepare_schedule(registry, options, printing_notes(options));
+        return to_text(bits_of(p.request, p.choice));
     }
-    if (what == "c") return c_text_of(prepare(registry, options));
-    if (what == "assembly") return assembly_text(prepare(registry, options), limits);
+    if (what == "tiles") return tiles_text(library_of({prepare(registry, options, "", printing_notes(options))}));
+    if (what == "memory") {
+        const PreparedKernel p = prepare(registry, options, "", printing_notes(options));
+        return memory_text(p, given_extents(p.request.bound, parse_shape(extents, "--extents")));
+    }
+    if (what == "c") return c_text_of(prepare(registry, options, "", printing_notes(options)));
+    if (what == "assembly") return assembly_text(prepare(registry, options, "", printing_notes(options)), limits);
     const Algorithm bound = bind_extents(load_algorithm(registry, options), parse_shape(options.shape));
     return as_json ? json_text(to_json(bound), 2) + "\n" : to_text(bound);
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/commands/kernel_line.h"
+#include "generators/commands/notes.h"
 #include "generators/kernel/certificate_json.h"
 #include "schedules/knobs/condition.h"
 #include "support/files/json_text.h"
@@ -44,19 +45,19 @@ struct Shapes {
 
 Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
     if (!options.extents.empty()) return {{parse_shape(options.extents, "--extents")}, 0, {}};
-    Shapes shapes{awkward_shapes(p.bound, options.shapes, options.seed), 0, {}};
+    Shapes shapes{awkward_shapes(p.request.bound, options.shapes, options.seed), 0, {}};
     std::vector<std::vector<Condition>> conditions;
-    for (const KernelVariant &v : p.kernel.variants) conditions.push_back(v.when);
+    for (const KernelVariant &v : p.compiled.kernel.variants) conditions.push_back(v.when);
     std::set<size_t> run;
     for (const Extents &shape : shapes.all) {
         auto chosen =
-            std::find_if(p.kernel.variants.begin(), p.kernel.variants.end(), [&](const KernelVariant &v) { return runs_at(v, shape); });
-        if (is_empty(p.bound, shape)) shapes.empty++;
-        else run.insert(static_cast<size_t>(chosen - p.kernel.variants.begin()));
+            std::find_if(p.compiled.kernel.variants.begin(), p.compiled.kernel.variants.end(), [&](const KernelVariant &v) { return runs_at(v, shape); });
+        if (is_empty(p.request.bound, shape)) shapes.empty++;
+        else run.insert(static_cast<size_t>(chosen - p.compiled.kernel.variants.begin()));
     }
     for (size_t v = 0; v < conditions.size(); v++) {
         if (run.count(v)) continue;
-        if (auto shape = shape_that_meets(p.bound, conditions, v, options.seed)) shapes.all.push_back(*shape);
+        if (auto shape = shape_that_meets(p.request.bound, conditions, v, options.seed)) shapes.all.push_back(*shape);
         else shapes.idle.push_back(conditions[v].empty() ? "the last" : condition_text(conditions[v]));
     }
     return shapes;
@@ -95,7 +96,7 @@ void print_stability(const PreparedKernel &p, const ordered_json &stability) {
     for (const ordered_json &s : stability["stages"]) {
         const std::string stage = s["stage"].get<std::string>(), trouble = s["trouble"].get<std::string>();
         if (!trouble.empty()) std::cout << fmt::format("stage '{}' {}\n", stage, trouble);
-        else if (std::count(p.bound.outputs.begin(), p.bound.outputs.end(), stage) && !s["lowest"].is_null())
+        else if (std::count(p.request.bound.outputs.begin(), p.request.bound.outputs.end(), stage) && !s["lowest"].is_null())
             std::cout << fmt::format("'{}' lies in {:.6g} to {:.6g}{}\n", stage, s["lowest"].get<double>(), s["highest"].get<double>(),
                                      s["error"].is_null()
                                          ? ""
@@ -116,7 +117,7 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
     std::vector<int32_t> threads = {1};
     if (options.threads > 1) threads.push_back(options.threads);
     const OutputFolder out(folder.path());
-    const Activity running{p.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes", "--run-limit-s"};
+    const Activity running{p.compiled.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes", "--run-limit-s"};
     run_limited(running, options.run, [&] {
         const LoadedKernels kernel(object, p);
         const Shapes shapes = shapes_of(p, options);
@@ -138,8 +139,8 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
 
 int report(const PreparedKernel &p, const VerifyOptions &options) {
     // What is refused is so before anything is compiled.
-    if (!options.extents.empty() || options.stable) all_extents(p.bound, parse_shape(options.extents, "--extents"));
-    if (options.stable) parse_ranges(p.bound, options.ranges);
+    if (!options.extents.empty() || options.stable) all_extents(p.request.bound, parse_shape(options.extents, "--extents"));
+    if (options.stable) parse_ranges(p.request.bound, options.ranges);
     else if (!options.ranges.empty())
         throw UserError("command.arguments",
                         "--range: expected --stable with it, which is what looks at ranges. Add that, or leave it out.");
@@ -150,13 +151,13 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     const ordered_json stability =
         options.stable ? stability_json(p, parse_shape(options.extents, "--extents"), options.ranges, options.seed) : ordered_json();
     const bool is_right = !failures && (!options.stable || stability["proved"].get<bool>());
-    const std::string schedule = p.schedule ? p.schedule->name() : "none";
+    const std::string schedule = p.choice.match.schedule ? p.choice.match.schedule->name() : "none";
     if (options.json) {
         ordered_json whole = {{"format", "tessera-verify"},
                               {"version", 1},
-                              {"kernel", p.kernel.name},
-                              {"target", p.target.name},
-                              {"numerics", p.declared.numerics.name},
+                              {"kernel", p.compiled.kernel.name},
+                              {"target", p.request.target.name},
+                              {"numerics", p.request.declared.numerics.name},
                               {"schedule", schedule},
                               {"threads", options.threads},
                               {"seed", options.seed},
@@ -172,11 +173,11 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     for (const ordered_json &c : all) {
         error = std::max(error, c["error"].get<double>()), declared = std::max(declared, c["declared_error"].get<double>());
         if (c["difference"] != "")
-            std::cout << p.kernel.name << " at " << to_string(c["extents"].get<Extents>()) << ": " << c["difference"].get<std::string>()
+            std::cout << p.compiled.kernel.name << " at " << to_string(c["extents"].get<Extents>()) << ": " << c["difference"].get<std::string>()
                       << "\n";
     }
-    std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right{}, with 1 and {} threads", p.kernel.name, p.target.name,
-                             p.declared.numerics.name, schedule, all.size() - static_cast<size_t>(failures), all.size(),
+    std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right{}, with 1 and {} threads", p.compiled.kernel.name, p.request.target.name,
+                             p.request.declared.numerics.name, schedule, all.size() - static_cast<size_t>(failures), all.size(),
                              empty ? fmt::format(" ({} of them empty)", empty) : "", options.threads);
     if (!failures)
         std::cout << fmt::format("; equal to the tile program bit by bit; relative error at most {:.2g} (as declared: {:.2g})", error,
@@ -227,7 +228,7 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
     line.option("--range", options->ranges, "What --stable takes inputs and parameters of floats to lie in; without a name: all others")
         .takes("NAME=LOWEST,HIGHEST");
     line.flag("--json", options->json, "For programs");
-    return {line, [=, &registry] { return report(prepare(registry, options->kernel), *options); }};
+    return {line, [=, &registry] { return report(prepare(registry, options->kernel, "", printing_notes(options->kernel)), *options); }};
 }
 
 }  // namespace tessera

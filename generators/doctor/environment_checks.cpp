@@ -44,11 +44,11 @@ EnvironmentCheck a_kernel() {
         Registry registry;
         registry.add("twice", "y[N] = 2 x[N]", twice);
         KernelOptions options;
-        options.algorithm = "twice", options.schedule = "none", options.quiet = true;
+        options.algorithm = "twice", options.schedule = "none";
         const auto start = std::chrono::steady_clock::now();
         const TemporaryFolder folder;
         const PreparedKernel prepared = prepare(registry, options);
-        const LoadedKernel kernel(link_kernel(prepared, {}, folder), prepared.kernel);
+        const LoadedKernel kernel(link_kernel(prepared, {}, folder), prepared.compiled.kernel);
         std::vector<float> x = {1, 2, 3}, y(3);
         const int status =
             kernel.run({descriptor_of(DType::f32, {3}, x.data()), descriptor_of(DType::f32, {3}, y.data())}, {}, tess_context());

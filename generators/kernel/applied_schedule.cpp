@@ -21,6 +21,7 @@ AppliedSchedule applied_schedule(const Schedule &schedule, const Algorithm &decl
     CalleeRules rules{
         match, [](const ResolvedSchedule &of_callee, const Algorithm &callee) { check_addresses(written_out(of_callee, callee), callee); }};
     AppliedSchedule applied;
+    applied.ancestry = library.ancestry(schedule);
     applied.program = resolve_program(schedule, declared, fixed, library, rules);
     applied.resolved = written_out(applied.program.resolved, declared);
     return applied;

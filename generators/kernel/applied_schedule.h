@@ -1,11 +1,15 @@
 // A schedule as it applies to one kernel: merged with its ancestors and with the schedules of the kernel's callees, in the kernel's
 // names, its short forms written out.
 #pragma once
+#include <vector>
+
 #include "schedules/artifact/callee_schedules.h"
 
 namespace tessera {
 
+// Nothing in it changes after it is made. Empty: no schedule, every stage at root in plain loops.
 struct AppliedSchedule {
+    std::vector<Schedule> ancestry;  // the schedule, its parent, …
     ProgramSchedule program;
     ResolvedSchedule resolved;  // written out
 };

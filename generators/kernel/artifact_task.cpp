@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generators/kernel/prepare.h"
+#include "schedules/artifact/merge.h"
 #include "schedules/target/target.h"
 
 namespace tessera {
@@ -58,7 +59,7 @@ std::optional<KernelTask> task_for(const Registry &registry, const Schedule &sch
 
 KernelOptions options_of(const KernelTask &task) {
     KernelOptions options;
-    options.algorithm = task.algorithm, options.numerics = task.numerics, options.target = task.target, options.quiet = true;
+    options.algorithm = task.algorithm, options.numerics = task.numerics, options.target = task.target;
     options.options = assignments(task.options), options.shape = assignments(task.fixed);
     return options;
 }

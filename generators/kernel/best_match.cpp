@@ -3,34 +3,20 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "compiler/check/verify_tiles.h"
-#include "compiler/lower/lower.h"
-#include "generators/kernel/lower_variants.h"
+#include "algorithms/text/hash.h"
+#include "algorithms/transform/bind_extents.h"
 #include "generators/kernel/tuning_record.h"
 #include "schedules/check/check.h"
+#include "schedules/target/nearest_targets.h"
 #include "support/text/error.h"
 
 namespace tessera {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> nearest_targets(const Target &target) {
-    std::vector<std::string> nearest = {target.name};
-    std::vector<std::string> below = target_names();
-    for (auto name = below.rbegin(); name != below.rend(); ++name) {
-        if (*name == "host" || *name == target.name) continue;
-        const Target other = target_named(*name);
-        if (other.arch != target.arch) continue;
-        if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); }))
-            nearest.push_back(*name);
-    }
-    if (!target.stands_in.empty()) nearest.push_back(target.stands_in);
-    return nearest;
-}
 
 const char *name_of(Match::How how) {
     switch (how) {
@@ -121,40 +107,6 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
     return all;
 }
 
-// The kernel under the schedule, which is shown to be safe. UserError why it is not.
-Kernel made_kernel(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Target &target,
-                   const Library &library) {
-    const ResolvedSchedule resolved =
-        applied_schedule(schedule, declared, fixed, library, callees_matched(target, library, false)).resolved;
-    check(resolved, declared);
-    check_requires(resolved, target);
-    Kernel kernel = lower_variants(declared.name, resolved, bind_extents(declared, fixed), target);
-    for (const KernelVariant &variant : kernel.variants)
-        if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty())
-            throw UserError("schedule.unproved", assumed.front());
-    return kernel;
-}
-
-// Why the schedule does not apply to the kernel; "" where it does.
-std::string refusal(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Target &target,
-                    const Library &library) {
-    try {
-        for (const KernelVariant &variant : made_kernel(schedule, declared, fixed, target, library).variants) {
-            const std::vector<Argument> &arguments = variant.program.arguments;
-            if (std::any_of(arguments.begin(), arguments.end(), [](const Argument &a) { return a.packed.has_value(); }))
-                return "it takes operands packed ahead of time, which changes the kernel's arguments, so it has to be named";
-        }
-        return "";
-    } catch (const UserError &error) { return error.what(); }
-}
-
-bool can_be_made(const Schedule &schedule, const Algorithm &declared, const Target &target, const Library &library) {
-    try {
-        made_kernel(schedule, declared, {}, target, library);
-        return true;
-    } catch (const UserError &) { return false; }
-}
-
 // Where schedules of all shapes are, nearest first: those of its policy, those of its type of storage, those made for f32.
 std::vector<std::string> families_of(const Algorithm &declared) {
     std::vector<std::string> all = {declared.name + "/" + declared.numerics.name};
@@ -164,72 +116,120 @@ std::vector<std::string> families_of(const Algorithm &declared) {
     return all;
 }
 
-std::optional<Schedule> family_of(const Algorithm &declared, const std::string &target, const Library &library,
-                                  const std::vector<std::string> &names) {
-    const std::vector<std::string> folders = families_of(declared);
-    for (const std::string &folder : folders) {
-        if (std::find(names.begin(), names.end(), folder + "/" + target) == names.end()) continue;
-        Schedule schedule = library.find(folder + "/" + target);
-        const bool is_own = declared.numerics.name == "f32" || folder == folders.front();
-        if (is_own) return schedule;
-        // Made for another policy: it has to fit the stages, and to keep to this one.
-        if (can_be_made(schedule, declared, target_named(target), library)) return schedule;
-    }
-    return {};
-}
-
-Match matched(const Algorithm &declared, const Target &target, const Library &library,
-              const std::function<bool(Match &, const std::vector<std::string> &)> &tuned) {
-    const std::vector<std::string> names = library.names();
-    Match match;
-    for (const std::string &name : nearest_targets(target)) {
-        match.targets.push_back(name);
-        if (tuned(match, names)) return match;
-        if ((match.schedule = family_of(declared, name, library, names))) {
-            match.how = Match::How::family;
-            return match;
-        }
-    }
-    return match;
+bool packs_ahead(const Kernel &kernel) {
+    const std::vector<Argument> &arguments = kernel.general().arguments;
+    return std::any_of(arguments.begin(), arguments.end(), [](const Argument &a) { return a.packed.has_value(); });
 }
 
 }  // namespace
 
-Match best_match(const Algorithm &declared, const Options &options, const Extents &fixed, const Target &target, const Library &library) {
-    return matched(declared, target, library, [&](Match &match, const std::vector<std::string> &names) {
-        for (const Anchor &anchor : anchors(declared, options, fixed, match.targets.back(), library, names, match.passed_over)) {
-            if (const std::string why = refusal(anchor.schedule, declared, fixed, target, library); !why.empty()) {
-                match.passed_over.push_back(anchor.schedule.name() + ": " + why);
+Chooser::Chooser(const Library &library, const Target &target, bool family_only, PreparationObserver observer)
+    : library_(library), target_(target), family_only_(family_only), observer_(std::move(observer)) {}
+
+TakenSchedule Chooser::take(const Schedule &schedule, const Algorithm &declared, const Extents &fixed) {
+    TakenSchedule taken;
+    taken.applied = applied_schedule(schedule, declared, fixed, library_,
+                                     [&](const std::string &scope, const Algorithm &callee, const Extents &fixed_there) {
+                                         const Match match = match_callee(callee, fixed_there);
+                                         taken.callees.push_back({scope, callee, match});
+                                         return match.schedule;
+                                     });
+    return taken;
+}
+
+MadeKernel Chooser::make(const Schedule &schedule, const Algorithm &declared, const Extents &fixed) {
+    TakenSchedule taken = take(schedule, declared, fixed);
+    check(taken.applied.resolved, declared);
+    const Algorithm bound = bind_extents(declared, fixed);
+    Compiled compiled = compile(bound, taken.applied.resolved, target_, observer_.of(bound));
+    return {std::move(taken), std::move(compiled)};
+}
+
+// Where there is no kernel, why the schedule does not apply.
+struct Chooser::Trial {
+    std::shared_ptr<const MadeKernel> made;
+    std::string why;
+};
+
+Chooser::Trial Chooser::tried(const Schedule &schedule, const Algorithm &declared, const Extents &fixed,
+                              std::shared_ptr<const MadeKernel> made) {
+    try {
+        if (!made) made = std::make_shared<const MadeKernel>(make(schedule, declared, fixed));
+        if (!packs_ahead(made->compiled.kernel)) return {std::move(made), ""};
+        return {nullptr, "it takes operands packed ahead of time, which changes the kernel's arguments, so it has to be named"};
+    } catch (const UserError &error) { return {nullptr, error.what()}; }
+}
+
+// The schedule of the algorithm's family for the last of the match's targets.
+bool Chooser::take_family(Match &match, const Algorithm &declared, const Extents &fixed, const std::vector<std::string> &names) {
+    const std::vector<std::string> folders = families_of(declared);
+    for (const std::string &folder : folders) {
+        const std::string name = folder + "/" + match.targets.back();
+        if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+        const Schedule schedule = library_.find(name);
+        const bool is_own = declared.numerics.name == "f32" || folder == folders.front();
+        std::shared_ptr<const MadeKernel> made;
+        // Made for another policy: it has to fit the stages, and to keep to this one.
+        if (!is_own) {
+            try {
+                made = std::make_shared<const MadeKernel>(make(schedule, declared, fixed));
+            } catch (const UserError &) { continue; }
+        }
+        match.schedule = schedule, match.how = Match::How::family, match.made = std::move(made);
+        return true;
+    }
+    return false;
+}
+
+Match Chooser::matched(const Algorithm &declared, const Extents &fixed, const Tuned &tuned) {
+    const std::vector<std::string> names = library_.names();
+    Match match;
+    for (const std::string &name : nearest_targets(target_)) {
+        match.targets.push_back(name);
+        if (tuned(match, names) || take_family(match, declared, fixed, names)) return match;
+    }
+    return match;
+}
+
+Match Chooser::best(const Algorithm &declared, const Options &options, const Extents &fixed) {
+    return matched(declared, fixed, [&](Match &match, const std::vector<std::string> &names) {
+        for (const Anchor &anchor : anchors(declared, options, fixed, match.targets.back(), library_, names, match.passed_over)) {
+            Trial trial = tried(anchor.schedule, declared, fixed);
+            if (!trial.made) {
+                match.passed_over.push_back(anchor.schedule.name() + ": " + trial.why);
                 continue;
             }
             match.schedule = anchor.schedule, match.tuned_for = tuned_with(anchor.task, fixed), match.is_predicted = anchor.is_predicted;
             match.how = anchor.task.fixed == fixed ? Match::How::exact : Match::How::nearest;
+            match.made = std::move(trial.made);
             return true;
         }
         return false;
     });
 }
 
-Match family_match(const Algorithm &declared, const Target &target, const Library &library) {
-    return matched(declared, target, library, [](Match &, const std::vector<std::string> &) { return false; });
+Match Chooser::family(const Algorithm &declared, const Extents &fixed) {
+    return matched(declared, fixed, [](Match &, const std::vector<std::string> &) { return false; });
 }
 
-Match applying_match(const Algorithm &declared, const Extents &fixed, const Target &target, const Library &library, bool family_only) {
-    Match match = family_only ? family_match(declared, target, library) : best_match(declared, {}, fixed, target, library);
+Match Chooser::applying(const Algorithm &declared, const Extents &fixed) {
+    Match match = family_only_ ? family(declared, fixed) : best(declared, {}, fixed);
     if (match.how != Match::How::family) return match;
-    if (const std::string why = refusal(*match.schedule, declared, fixed, target, library); !why.empty()) {
-        match.passed_over.push_back(match.schedule->name() + ": " + why);
+    Trial trial = tried(*match.schedule, declared, fixed, match.made);
+    if (!trial.made) {
+        match.passed_over.push_back(match.schedule->name() + ": " + trial.why);
         match.schedule.reset(), match.how = Match::How::none;
     }
+    match.made = std::move(trial.made);
     return match;
 }
 
-MatchCallee callees_matched(const Target &target, const Library &library, bool family_only, std::vector<CalleeMatch> *matches) {
-    return [=, &target, &library](const std::string &scope, const Algorithm &callee, const Extents &fixed) {
-        const Match match = applying_match(callee, fixed, target, library, family_only);
-        if (matches) matches->push_back({scope, callee, match});
-        return match.schedule;
-    };
+Match Chooser::match_callee(const Algorithm &callee, const Extents &fixed) {
+    const CalleeKey key{callee.name, text_of(callee.numerics), semantic_hash(callee), surface_hash(callee), fixed};
+    if (const auto known = callees_.find(key); known != callees_.end()) return known->second;
+    Match match = applying(callee, fixed);
+    match.made.reset();  // its caller is compiled as a whole
+    return callees_.emplace(key, std::move(match)).first->second;
 }
 
 std::vector<fs::path> looked_at(const Algorithm &declared, const Match &match, const std::vector<fs::path> &folders) {

@@ -10,7 +10,7 @@
 #include "autotune/measure/sampled.h"
 #include "compiler/interpret/operation_error.h"
 #include "compiler/interpret/running_error.h"
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 #include "compiler/tile/arguments.h"
 
 namespace tessera {
@@ -32,14 +32,14 @@ Bounded bounded(const TileProgram &program, const Inputs &inputs, const Extents 
 
 // The program that runs for these extents, with functions by name.
 TileProgram named_program(const PreparedKernel &p, const Extents &extents) {
-    return lower_variant(p.bound, variant_for(p.kernel, extents).when, knobs_for(p, extents), p.target, {}, FunctionForm::named);
+    return lower_variant(p.request.bound, variant_for(p.compiled.kernel, extents).when, knobs_for(p.request, p.choice, extents), p.request.target, {}, FunctionForm::named);
 }
 
 // The algorithm in f64 in its declared order, as the reference evaluates it; nothing where a call repeats.
 std::optional<TileProgram> reference_program(const PreparedKernel &p) {
-    const Algorithm whole = inline_calls(p.bound, keeps_repeats(p.bound));
+    const Algorithm whole = inline_calls(p.request.bound, keeps_repeats(p.request.bound));
     if (whole.calls().begin() != whole.calls().end()) return {};
-    return lower(in_double(whole), {}, p.target, {}, FunctionForm::named);
+    return lower(in_double(whole), {}, p.request.target, {}, FunctionForm::named);
 }
 
 double share(std::vector<double> values, double part) {
@@ -54,12 +54,12 @@ Spread spread_of(const std::vector<double> &values) { return {share(values, 1), 
 }  // namespace
 
 double steps_to_certify(const PreparedKernel &p, const Extents &symbolic) {
-    const Extents extents = all_extents(p.bound, symbolic);
-    return 2 * steps_of(variant_for(p.kernel, extents).program, extents);
+    const Extents extents = all_extents(p.request.bound, symbolic);
+    return 2 * steps_of(variant_for(p.compiled.kernel, extents).program, extents);
 }
 
 std::string ErrorSamples::add(const PreparedKernel &p, const Extents &symbolic, uint64_t seed) {
-    const Extents extents = all_extents(p.bound, symbolic);
+    const Extents extents = all_extents(p.request.bound, symbolic);
     const TileProgram program = named_program(p, extents);
     const std::optional<TileProgram> reference = reference_program(p);
     const Inputs inputs = random_inputs(program, extents, seed);

@@ -54,7 +54,7 @@ ordered_json certificate_json(const PreparedKernel &p, const std::vector<Extents
 }
 
 ordered_json stability_json(const PreparedKernel &p, const Extents &extents, const std::vector<std::string> &ranges, uint64_t seed) {
-    const Stability s = stability_of(p, extents, parse_ranges(p.bound, ranges), seed);
+    const Stability s = stability_of(p, extents, parse_ranges(p.request.bound, ranges), seed);
     ordered_json stages = ordered_json::array();
     for (const StageRange &stage : s.stages) stages.push_back(json_of(stage));
     return {{"proved", s.is_proved()}, {"samples", s.samples}, {"found", s.found}, {"stages", stages}};
@@ -63,13 +63,13 @@ ordered_json stability_json(const PreparedKernel &p, const Extents &extents, con
 ordered_json certificate_json(const PreparedKernel &p, const CertificateRequest &request) {
     const bool is_asked = !request.extents.empty();
     const Extents extents = parse_shape(request.extents, "--extents");
-    if (is_asked || !request.ranges.empty()) all_extents(p.bound, extents);
+    if (is_asked || !request.ranges.empty()) all_extents(p.request.bound, extents);
     std::vector<std::string> wrong;
-    ordered_json certificate = certificate_json(p, is_asked ? std::vector{extents} : awkward_shapes(p.bound, request.shapes, request.seed),
+    ordered_json certificate = certificate_json(p, is_asked ? std::vector{extents} : awkward_shapes(p.request.bound, request.shapes, request.seed),
                                                 is_asked, request.seed, wrong);
     for (const std::string &what : wrong)
         if (!what.empty())
-            throw UserError("certificate.wrong", p.kernel.name + " on " + p.target.name + ": " + what +
+            throw UserError("certificate.wrong", p.compiled.kernel.name + " on " + p.request.target.name + ": " + what +
                                                      ". This is a defect of Tessera: 'verify --certificate' shows it; leave --certificate "
                                                      "out to have the library all the same.");
     if (request.ranges.empty()) return certificate;

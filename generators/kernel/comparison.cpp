@@ -175,8 +175,8 @@ void judge(const std::string &name, const std::string &what, const Array &got, c
 Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &symbolic, uint64_t seed,
                    const std::vector<int32_t> &threads) {
     Comparison result{symbolic, "", 0, 0, "", 0, false};
-    const Extents extents = all_extents(p.bound, symbolic);
-    const TileProgram &program = variant_for(p.kernel, extents).program;
+    const Extents extents = all_extents(p.request.bound, symbolic);
+    const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, seed);
     Inputs given = inputs;  // and what is packed of them
     Arrays expected;
@@ -194,7 +194,7 @@ Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const E
         return true;
     };
     auto loaded_packing = loaded.packings.begin();
-    for (const Kernel &packing : p.packings) {
+    for (const Kernel &packing : p.compiled.packings) {
         const TileProgram &one = packing.general();
         if (!agrees(one, *loaded_packing++, "the tile program of " + packing.name)) return result;
         const std::string &name = one.arguments.back().tensor.name;
@@ -305,17 +305,17 @@ Array as_declared(const Argument &argument, const Array &stored, const Extents &
 Arrays reference_results(const PreparedKernel &p, const Inputs &inputs, const EvaluationOptions &options) {
     Arrays given = inputs.tensors;
     for (auto &[name, array] : given)
-        if (const auto half = p.bound.half_bytes.find(name); half != p.bound.half_bytes.end()) {
-            const Tensor *declared = p.elements.find_tensor(name);
+        if (const auto half = p.request.bound.half_bytes.find(name); half != p.request.bound.half_bytes.end()) {
+            const Tensor *declared = p.request.elements.find_tensor(name);
             array = from_bytes(array, declared->dtype, shape_of(*declared, options.extents));
         }
     EvaluationOptions over_elements = options;
-    std::erase_if(over_elements.extents, [&](const auto &extent) { return !p.elements.find_dim(extent.first); });
-    return evaluate(p.elements, given, inputs.parameters, over_elements);
+    std::erase_if(over_elements.extents, [&](const auto &extent) { return !p.request.elements.find_dim(extent.first); });
+    return evaluate(p.request.elements, given, inputs.parameters, over_elements);
 }
 
 Inputs with_packed(const PreparedKernel &p, Inputs inputs, const Extents &extents) {
-    for (const Kernel &packing : p.packings) {
+    for (const Kernel &packing : p.compiled.packings) {
         const std::string &name = packing.general().arguments.back().tensor.name;
         inputs.tensors.emplace(name, interpreted(packing.general(), inputs, extents, false).at(name));
     }
@@ -323,9 +323,9 @@ Inputs with_packed(const PreparedKernel &p, Inputs inputs, const Extents &extent
 }
 
 std::string difference_from_algorithm(const PreparedKernel &p, const Extents &symbolic) {
-    const Extents extents = all_extents(p.bound, symbolic);
-    const TileProgram &program = variant_for(p.kernel, extents).program;
-    const bool is_whole = p.bound.updates_state || steps_of(program, extents) <= few_steps;
+    const Extents extents = all_extents(p.request.bound, symbolic);
+    const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
+    const bool is_whole = p.request.bound.updates_state || steps_of(program, extents) <= few_steps;
     std::map<std::string, ComparedPoints> all;
     auto has_enough = [&] {
         return !all.empty() && std::all_of(all.begin(), all.end(), [](const auto &one) { return one.second.got.size() >= enough_points; });

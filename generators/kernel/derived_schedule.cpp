@@ -9,8 +9,6 @@
 #include "algorithms/transform/bind_extents.h"
 #include "autotune/search/derive.h"
 #include "costmodel/model/counted_samples.h"
-#include "generators/kernel/applied_schedule.h"
-#include "generators/kernel/lower_variants.h"
 #include "generators/kernel/model_choice.h"
 #include "generators/kernel/versions.h"
 #include "schedules/artifact/library.h"
@@ -49,21 +47,29 @@ static std::string key_of(const Registry &registry, const Algorithm &bound, cons
     return sha256(json_text(all)).substr(std::string_view("sha256:").size(), 32);
 }
 
-// Whether every variant lowers. That the programs are safe is known of each, and whoever prepares a kernel verifies it.
-static bool is_usable(const Schedule &schedule, const Algorithm &bound, const Target &target) {
+using Made = std::shared_ptr<const MadeKernel>;
+
+// Nothing where it makes no kernel.
+static Made made_of(const Schedule &schedule, const KernelRequest &request, Chooser &chooser) {
     try {
-        lower_variants(bound.name, applied_schedule(schedule, bound, {}, Library(), {}).resolved, bound, target);
-        return true;
-    } catch (const UserError &) { return false; }
+        return std::make_shared<const MadeKernel>(chooser.make(schedule, request.declared, request.fixed));
+    } catch (const UserError &) { return nullptr; }
 }
 
-static std::optional<Schedule> kept_schedule(const std::optional<fs::path> &file, const Algorithm &bound, const Target &target) {
+struct Usable {
+    Schedule schedule;
+    Made made;
+};
+
+static std::optional<Usable> kept_schedule(const std::optional<fs::path> &file, const KernelRequest &request, Chooser &chooser) {
     std::error_code error;
     if (!file || !fs::is_regular_file(*file, error)) return std::nullopt;
     try {
         const Schedule schedule = read_schedule(*file);
-        return is_usable(schedule, bound, target) ? std::optional(schedule) : std::nullopt;
-    } catch (const UserError &) { return std::nullopt; }
+        if (Made made = made_of(schedule, request, chooser)) return Usable{schedule, std::move(made)};
+    } catch (const UserError &) {  // somebody wrote into the folder
+    }
+    return std::nullopt;
 }
 
 static bool keep(const Schedule &schedule, const fs::path &file) {
@@ -75,7 +81,8 @@ static bool keep(const Schedule &schedule, const fs::path &file) {
     } catch (const UserError &) { return false; }
 }
 
-static Schedule schedule_of(const Derivation &derived, const Algorithm &declared, const Algorithm &bound, const Target &target) {
+static Usable schedule_of(const Derivation &derived, const KernelRequest &request, const Target &target, Chooser &chooser) {
+    const Algorithm &declared = request.declared;
     const std::string name = declared.name + "/" + declared.numerics.name + "/" + target.name;
     KnobsByStage stages = derived.stages;
     for (const Call &call : declared.calls()) stages[call.scope].use = "none";  // what is stated is all
@@ -85,22 +92,25 @@ static Schedule schedule_of(const Derivation &derived, const Algorithm &declared
     for (TunedVariant &v : variants)
         for (const Call &call : declared.calls()) v.stages[call.scope].use = "none";
     const Schedule all = with_variants(general, stages, variants);
-    if (is_usable(all, bound, target)) return all;
-    return is_usable(general, bound, target) ? general : Schedule(name).for_algorithm(declared.name, surface_hash(declared));
+    if (Made made = made_of(all, request, chooser)) return {all, std::move(made)};
+    if (Made made = made_of(general, request, chooser)) return {general, std::move(made)};
+    const Schedule plain = Schedule(name).for_algorithm(declared.name, surface_hash(declared));
+    return {plain, std::make_shared<const MadeKernel>(chooser.make(plain, declared, request.fixed))};
 }
 
-DerivedSchedule derived_schedule(const Registry &registry, const Algorithm &declared, const Extents &fixed, const Extents &extents,
-                                 const Target &target) {
-    const Algorithm bound = bind_extents(declared, fixed);
+DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &request, const Extents &extents, const Target &target,
+                                 Chooser &chooser) {
+    const Algorithm &bound = request.bound;
     std::optional<fs::path> file = cache_folder();
-    if (file) *file /= key_of(registry, bound, fixed, extents, target) + ".json";
-    if (const auto kept = kept_schedule(file, bound, target)) return {*kept, 0, 0, file};
+    if (file) *file /= key_of(registry, bound, request.fixed, extents, target) + ".json";
+    if (auto kept = kept_schedule(file, request, chooser)) return {kept->schedule, std::move(kept->made), 0, 0, file};
     const auto start = std::chrono::steady_clock::now();
     const auto model = model_for(registry, "", target);
     const Derivation derived = derive(bound, target, expected_workloads(bound, extents), *model);
-    const Schedule schedule = schedule_of(derived, declared, bound, target);
-    if (file && !keep(schedule, *file)) file.reset();
-    return {schedule, derived.candidates, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), file};
+    Usable usable = schedule_of(derived, request, target, chooser);
+    if (file && !keep(usable.schedule, *file)) file.reset();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return {usable.schedule, std::move(usable.made), derived.candidates, seconds, file};
 }
 
 }  // namespace tessera

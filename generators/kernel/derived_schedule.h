@@ -5,10 +5,11 @@
 // ~/.cache/tessera; TESSERA_CACHE= keeps none. A file that cannot be read or written is not there.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <optional>
-#include <string>
 
-#include "algorithms/ir/algorithm.h"
+#include "generators/kernel/best_match.h"
+#include "generators/kernel/kernel_request.h"
 #include "generators/kernel/registry.h"
 #include "schedules/artifact/artifact.h"
 #include "schedules/target/target.h"
@@ -16,15 +17,16 @@
 namespace tessera {
 
 struct DerivedSchedule {
-    Schedule schedule;      // "<algorithm>/<numerics>/<target>", which best_match takes as a family's where it is checked in
-    size_t candidates = 0;  // that the model judged; 0 where the file was there already
+    Schedule schedule;                       // "<algorithm>/<numerics>/<target>", which a kernel takes as a family's where it is checked in
+    std::shared_ptr<const MadeKernel> made;  // of it
+    size_t candidates = 0;                   // that the model judged; 0 where the file was there already
     double seconds = 0;
     std::optional<std::filesystem::path> file;  // where it is kept
 };
 
-// `declared` as its author wrote it, `fixed` the dims that the kernel fixes, `extents` those that others mostly have, as far as the user
-// says. `machine_independent` is the target with nothing of this machine in it. UserError as all_extents.
-DerivedSchedule derived_schedule(const Registry &registry, const Algorithm &declared, const Extents &fixed, const Extents &extents,
-                                 const Target &machine_independent);
+// `extents` are those that dims which are not fixed mostly have, as far as the user says. `machine_independent` is the request's target
+// with nothing of this machine in it. `chooser` is for the request's target. UserError as all_extents and Chooser::make.
+DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &request, const Extents &extents,
+                                 const Target &machine_independent, Chooser &chooser);
 
 }  // namespace tessera

@@ -12,9 +12,9 @@ namespace tessera {
 std::vector<TargetKernels> kernels_of(const PreparedLibrary &library) {
     std::vector<TargetKernels> targets;
     for (size_t t = 0; t < library.first().size(); t++) {
-        targets.push_back({library.first()[t].target, {}});
+        targets.push_back({library.first()[t].request.target, {}});
         for (const std::vector<PreparedKernel> &of_targets : library.kernels)
-            for (Kernel &kernel : of_targets[t].kernels()) targets.back().kernels.push_back(std::move(kernel));
+            for (Kernel &kernel : of_targets[t].compiled.kernels()) targets.back().kernels.push_back(std::move(kernel));
     }
     return targets;
 }
@@ -24,18 +24,18 @@ void emit_limited(const PreparedLibrary &library, const EmitOptions &options, co
 }
 
 std::string line_start(const PreparedLibrary &library, const PreparedKernel &kernel) {
-    return library.is_module ? kernel.kernel.name + ": " : "";
+    return library.is_module ? kernel.compiled.kernel.name + ": " : "";
 }
 
 static std::vector<std::string> about(const PreparedLibrary &library, const PreparedKernel &p) {
     const std::string start = line_start(library, p),
-                      algorithm = fmt::format("algorithm {}, {}, {}", p.declared.name, p.declared.numerics.name, semantic_hash(p.declared));
+                      algorithm = fmt::format("algorithm {}, {}, {}", p.request.declared.name, p.request.declared.numerics.name, semantic_hash(p.request.declared));
     std::vector<std::string> lines = {library.is_module ? start + algorithm : fmt::format("Tessera {}; {}", tessera_version(), algorithm)};
     std::string fixed;
-    for (const auto &[dim, extent] : p.fixed) fixed += fmt::format("{}{}={}", fixed.empty() ? "" : " ", dim, extent);
+    for (const auto &[dim, extent] : p.request.fixed) fixed += fmt::format("{}{}={}", fixed.empty() ? "" : " ", dim, extent);
     if (!fixed.empty()) lines.push_back(start + "fixed extents: " + fixed);
     const char *relation = "schedule";
-    for (const Schedule &s : p.ancestry)
+    for (const Schedule &s : p.choice.applied.ancestry)
         lines.push_back(fmt::format("{}{} {}, {}", start, relation, s.name(), s.hash())), relation = "extending";
     return lines;
 }

@@ -34,10 +34,10 @@ static std::string ptx_of(const std::string &source, const std::string &name, co
 
 std::map<std::string, std::string> gpu_files(const PreparedLibrary &library, const Limits &limits) {
     const std::string &name = library.name;
-    const Target &target = library.first()[0].target;
+    const Target &target = library.first()[0].request.target;
     const bool cuda = target.arch == Arch::cuda;
     std::vector<Kernel> kernels;
-    for (const std::vector<PreparedKernel> &targets : library.kernels) kernels.push_back(targets[0].kernel);
+    for (const std::vector<PreparedKernel> &targets : library.kernels) kernels.push_back(targets[0].compiled.kernel);
     const GpuSource source = kernels_of(kernels, target);
     std::map<std::string, std::string> files = {{name + (cuda ? ".cu" : ".cl"), source.kernels}};
     if (cuda) files[name + ".ptx"] = ptx_of(source.kernels, name, target, limits);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/transform/given_extents.h"
+#include "compiler/compile/variants.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 
@@ -40,7 +41,9 @@ KernelBits bits_of(const Algorithm &declared, const Algorithm &bound, const Reso
     return bits;
 }
 
-KernelBits bits_of(const PreparedKernel &p) { return bits_of(p.declared, p.bound, p.resolved, p.target); }
+KernelBits bits_of(const KernelRequest &request, const Choice &choice) {
+    return bits_of(request.declared, request.bound, choice.applied.resolved, request.target);
+}
 
 static std::string lines_of(const std::vector<std::string> &lines, const std::string &before) {
     std::string text;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/lower/reduction_trees.h"
-#include "generators/kernel/prepare.h"
+#include "generators/kernel/choice.h"
 
 namespace tessera {
 
@@ -25,8 +25,7 @@ struct KernelBits {
 
 // `bound`: with the dims that the kernel fixes. UserError as reduction_trees.
 KernelBits bits_of(const Algorithm &declared, const Algorithm &bound, const ResolvedSchedule &schedule, const Target &target);
-// The bits of a kernel whose schedule is known (prepare_schedule).
-KernelBits bits_of(const PreparedKernel &prepared);
+KernelBits bits_of(const KernelRequest &request, const Choice &choice);
 
 // For people: the hash, the trees of each variant, and the dims on which nothing depends.
 std::string to_text(const KernelBits &bits);

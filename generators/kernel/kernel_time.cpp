@@ -75,10 +75,10 @@ class ReadyCall {
 public:
     ReadyCall(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, int32_t threads)
         : kernel_(loaded.kernel),
-          name_(p.kernel.name),
-          inputs_(random_inputs(variant_for(p.kernel, extents).program, extents, 1)),
+          name_(p.compiled.kernel.name),
+          inputs_(random_inputs(variant_for(p.compiled.kernel, extents).program, extents, 1)),
           pool_(threads > 1 ? tess_pool_create(threads) : nullptr, tess_pool_destroy) {
-        const TileProgram &program = variant_for(p.kernel, extents).program;
+        const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
         context_.threads = threads, context_.pool = pool_.get();
         auto packing = loaded.packings.begin();
         for (const Argument &a : program.arguments) {
@@ -128,7 +128,7 @@ private:
 KernelTime measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const Timing &timing) {
     const ReadyCall call(p, loaded, extents, timing.threads);
     const std::vector<double> all = times(std::cref(call), timing);
-    const Work work = work_of(p.bound, variant_for(p.kernel, extents).program, extents);
+    const Work work = work_of(p.request.bound, variant_for(p.compiled.kernel, extents).program, extents);
     return {all.size(), all[all.size() / 2], all.front(), work.operations, work.bytes};
 }
 
@@ -151,11 +151,11 @@ KernelTime read_time(const std::string &text) {
 // What `measure` writes of the kernel, in a process of its own.
 static std::string measured_apart(const PreparedKernel &p, const std::string &doing, const Extents &symbolic, const Timing &timing,
                                   const std::function<std::string(const LoadedKernels &, const Extents &)> &measure) {
-    const Extents extents = all_extents(p.bound, symbolic);
+    const Extents extents = all_extents(p.request.bound, symbolic);
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, timing.compile, folder);
     const OutputFolder out(folder.path());
-    const Activity running{p.kernel.name, doing, "bench.limit", "Choose a smaller shape", "--run-limit-s"};
+    const Activity running{p.compiled.kernel.name, doing, "bench.limit", "Choose a smaller shape", "--run-limit-s"};
     run_limited(running, timing.run, [&] {
         const LoadedKernels kernels(object, p);
         out.write("result.json", measure(kernels, extents));

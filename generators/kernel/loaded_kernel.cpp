@@ -84,11 +84,11 @@ void check_runs_here(const Target &target) {
 }
 
 fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
-    check_runs_here(p.target);
-    const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c",
+    check_runs_here(p.request.target);
+    const fs::path archive = folder.path() / ("lib" + p.compiled.kernel.name + ".a"), source = folder.path() / "caller.c",
                    object = folder.path() / "kernel.so";
     emit_limited(library_of({p}), {archive, {}}, limits);
-    write_into(source, source_of(p.kernels()));
+    write_into(source, source_of(p.compiled.kernels()));
     run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()},
            folder.path() / "cc.log", limits);
     return object;

@@ -52,8 +52,8 @@ private:
 
 // A kernel with what packs its operands, in the order of `PreparedKernel::packings`; both live as long as `prepared`.
 struct LoadedKernels {
-    LoadedKernels(const std::filesystem::path &object, const PreparedKernel &prepared) : kernel(object, prepared.kernel) {
-        for (const Kernel &packing : prepared.packings) packings.emplace_back(object, packing);
+    LoadedKernels(const std::filesystem::path &object, const PreparedKernel &prepared) : kernel(object, prepared.compiled.kernel) {
+        for (const Kernel &packing : prepared.compiled.packings) packings.emplace_back(object, packing);
     }
     LoadedKernel kernel;
     std::list<LoadedKernel> packings;

@@ -26,22 +26,22 @@ namespace tessera {
 using nlohmann::ordered_json;
 
 static ordered_json schedule_json(const PreparedKernel &p) {
-    if (!p.schedule) return nullptr;
+    if (!p.choice.match.schedule) return nullptr;
     ordered_json chain = ordered_json::array();
-    for (const Schedule &s : p.ancestry) {
+    for (const Schedule &s : p.choice.applied.ancestry) {
         ordered_json link = {{"name", s.name()}};
         if (s.file()) link["file"] = s.file()->filename().string();
         link["hash"] = s.hash();
         chain.push_back(link);
     }
-    ordered_json schedule = {{"name", p.schedule->name()}, {"match", name_of(p.match.how)}, {"chain", chain}};
-    for (const CalleeSchedule &callee : p.applied.program.callees)
+    ordered_json schedule = {{"name", p.choice.match.schedule->name()}, {"match", name_of(p.choice.match.how)}, {"chain", chain}};
+    for (const CalleeSchedule &callee : p.choice.applied.program.callees)
         schedule["calls"].push_back({{"call", callee.scope},
                                      {"name", callee.ancestry.front().name()},
                                      {"match", callee.is_named ? "named" : "best"},
                                      {"hash", callee.ancestry.front().hash()}});
-    if (p.match.how == Match::How::nearest) schedule["tuned_for"] = p.match.tuned_for;
-    if (p.match.is_predicted) schedule["predicted"] = true;
+    if (p.choice.match.how == Match::How::nearest) schedule["tuned_for"] = p.choice.match.tuned_for;
+    if (p.choice.match.is_predicted) schedule["predicted"] = true;
     return schedule;
 }
 
@@ -113,7 +113,7 @@ static ordered_json variants_json(const PreparedKernel &p, const Kernel &kernel,
         ordered_json when = ordered_json::array();
         for (const Condition &c : variant.when) when.push_back(to_string(c));
         variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}, {"workspace", memory_json(variant.program)}});
-        if (contents) variants.back()["bytes"] = contents->code(member, symbol_prefix(kernel, p.target, v));
+        if (contents) variants.back()["bytes"] = contents->code(member, symbol_prefix(kernel, p.request.target, v));
     }
     return variants;
 }
@@ -121,7 +121,7 @@ static ordered_json variants_json(const PreparedKernel &p, const Kernel &kernel,
 // What packs each operand that the kernel takes packed.
 static ordered_json packings_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
     ordered_json packings = ordered_json::array();
-    for (const Kernel &kernel : p.packings) {
+    for (const Kernel &kernel : p.compiled.packings) {
         const Packing &packing = *kernel.general().arguments.back().packed;
         ordered_json layout = ordered_json::array();
         for (const LayoutAxis &axis : packing.layout) layout.push_back(to_string(axis));
@@ -163,11 +163,11 @@ static ordered_json target_json(const Target &target) {
 // What a target has of one kernel.
 static ordered_json lowered_json(const PreparedKernel &p, const Contents *contents, const std::string &member,
                                  const CertificateRequest *request) {
-    const KernelBits bits = bits_of(p);
+    const KernelBits bits = bits_of(p.request, p.choice);
     ordered_json lowered = {{"schedule", schedule_json(p)},
                             {"bits", bits.hash},
                             {"batch_invariant", bits.batch_invariant},
-                            {"variants", variants_json(p, p.kernel, contents, member)},
+                            {"variants", variants_json(p, p.compiled.kernel, contents, member)},
                             {"packings", packings_json(p, contents, member)}};
     if (request) lowered["certificate"] = certificate_json(p, *request);
     return lowered;
@@ -175,27 +175,27 @@ static ordered_json lowered_json(const PreparedKernel &p, const Contents *conten
 
 static ordered_json kernel_json(const PreparedKernel &p) {
     ordered_json fixed = ordered_json::object(), options = ordered_json::object(), effects = ordered_json::array();
-    for (const Effect e : effects_of(p.declared)) effects.push_back(name_of(e));
-    for (const auto &[name, value] : p.options) options[name] = value;
-    for (const auto &[dim, extent] : p.fixed) fixed[dim] = extent;
-    return {{"kernel", p.kernel.name},
-            {"algorithm", {{"name", p.declared.name}, {"semantic", semantic_hash(p.declared)}, {"surface", surface_hash(p.declared)}}},
+    for (const Effect e : effects_of(p.request.declared)) effects.push_back(name_of(e));
+    for (const auto &[name, value] : p.request.options) options[name] = value;
+    for (const auto &[dim, extent] : p.request.fixed) fixed[dim] = extent;
+    return {{"kernel", p.compiled.kernel.name},
+            {"algorithm", {{"name", p.request.declared.name}, {"semantic", semantic_hash(p.request.declared)}, {"surface", surface_hash(p.request.declared)}}},
             {"options", options},
-            {"numerics", p.declared.numerics.name},
-            {"policy", text_of(p.declared.numerics)},
+            {"numerics", p.request.declared.numerics.name},
+            {"policy", text_of(p.request.declared.numerics)},
             {"effects", effects},
             {"fixed", fixed},
-            {"constants", constants_json(p.kernel)}};
+            {"constants", constants_json(p.compiled.kernel)}};
 }
 
 std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::string &archive,
                         const std::map<std::string, std::string> &files, const CertificateRequest *request) {
-    const Target &first = library.first()[0].target;
+    const Target &first = library.first()[0].request.target;
     const bool objects = emit == Emit::library;
     const Contents contents{objects ? members_of(files.at(archive)) : decltype(Contents::members)()};
     const std::string stem = std::filesystem::path(archive).stem().string();
     auto lowered = [&](const PreparedKernel &p) {
-        return lowered_json(p, objects ? &contents : nullptr, object_name(stem, p.target), request);
+        return lowered_json(p, objects ? &contents : nullptr, object_name(stem, p.request.target), request);
     };
     ordered_json manifest = {{"format", "tessera-manifest"}, {"version", 1},    {"tessera", tessera_version()},
                              {"halide", halide_version()},   {"nvcc", nullptr}, {"emit", objects ? "library" : "c"}};
@@ -204,7 +204,7 @@ std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::st
         for (const std::vector<PreparedKernel> &targets : library.kernels) {
             ordered_json kernel = kernel_json(targets[0]);
             for (const PreparedKernel &p : targets) {
-                kernel["targets"].push_back({{"name", p.target.name}});
+                kernel["targets"].push_back({{"name", p.request.target.name}});
                 kernel["targets"].back().update(lowered(p));
             }
             manifest["kernels"].push_back(kernel);
@@ -213,9 +213,9 @@ std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::st
         manifest.update(kernel_json(library.first()[0]));
     }
     for (const PreparedKernel &p : library.first()) {
-        ordered_json target = target_json(p.target);
+        ordered_json target = target_json(p.request.target);
         if (!library.is_module) target.update(lowered(p));
-        if (objects) target["bytes"] = contents.loaded_with_others(object_name(stem, p.target));
+        if (objects) target["bytes"] = contents.loaded_with_others(object_name(stem, p.request.target));
         manifest["targets"].push_back(target);
     }
     manifest["entry_bytes"] = objects ? contents.loaded(stem + ".entry.o") : ordered_json(nullptr);

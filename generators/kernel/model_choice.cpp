@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "generators/kernel/author_made.h"
-#include "generators/kernel/best_match.h"
 #include "generators/kernel/options.h"
+#include "schedules/target/nearest_targets.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"

@@ -12,7 +12,7 @@
 namespace tessera {
 
 PreparedLibrary library_of(std::vector<PreparedKernel> targets) {
-    const std::string name = targets.front().kernel.name;
+    const std::string name = targets.front().compiled.kernel.name;
     return {name, false, {std::move(targets)}};
 }
 
@@ -47,15 +47,15 @@ static void check_names(const PreparedLibrary &library) {
     std::map<std::string, std::string> whose;  // by the name of a function that stands for others
     for (const std::vector<PreparedKernel> &targets : library.kernels) {
         const PreparedKernel &p = targets.front();
-        const std::string kernel = "kernel '" + p.kernel.name + "'";
+        const std::string kernel = "kernel '" + p.compiled.kernel.name + "'";
         auto add = [&](const std::string &name, const std::string &owner) {
             const auto [other, fresh] = whose.emplace(name, owner);
             if (!fresh)
                 refuse_names(library.name, "expected functions with names of their own, got '" + name + "' twice: for " + other->second +
                                                " and for " + owner + ".");
         };
-        add(p.kernel.name, kernel);
-        for (const Kernel &packing : p.packings) add(packing.name, "what packs an operand of " + kernel);
+        add(p.compiled.kernel.name, kernel);
+        for (const Kernel &packing : p.compiled.packings) add(packing.name, "what packs an operand of " + kernel);
     }
     for (const auto &[name, owner] : whose)
         for (const auto &[other, of_other] : whose)
@@ -64,13 +64,14 @@ static void check_names(const PreparedLibrary &library) {
                                                ", which is a name that '" + name + "', " + owner + ", takes for parts of its own.");
 }
 
-static std::vector<PreparedKernel> prepare_one(const Registry &registry, const ModuleKernel &kernel) {
+static std::vector<PreparedKernel> prepare_one(const Registry &registry, const ModuleKernel &kernel,
+                                               const PreparationObserver &observer) {
     return prepare_all(registry, kernel.options,
-                       parse_schedules(kernel.schedules, [&](const std::string &named) { return registry.target(named); }), kernel.name);
+                       parse_schedules(kernel.schedules, [&](const std::string &named) { return registry.target(named); }), kernel.name, observer);
 }
 
-PreparedLibrary prepare_library(const Registry &registry, const Module &module) {
-    if (module.name.empty()) return library_of(prepare_one(registry, module.kernels.at(0)));
+PreparedLibrary prepare_library(const Registry &registry, const Module &module, const PreparationObserver &observer) {
+    if (module.name.empty()) return library_of(prepare_one(registry, module.kernels.at(0), observer));
     check_library_name(module.name);
     PreparedLibrary library{module.name, true, {}};
     std::vector<std::string> names;
@@ -83,7 +84,7 @@ PreparedLibrary prepare_library(const Registry &registry, const Module &module) 
     }
     for (size_t i = 0; i < names.size(); i++) {
         try {
-            library.kernels.push_back(prepare_one(registry, module.kernels[i]));
+            library.kernels.push_back(prepare_one(registry, module.kernels[i], observer));
         } catch (const UserError &error) {
             throw UserError(error.id(), "library '" + module.name + "', kernel '" + printable(names[i]) + "': " + error.message());
         }

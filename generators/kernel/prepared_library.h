@@ -21,6 +21,6 @@ PreparedLibrary library_of(std::vector<PreparedKernel> targets);
 
 // Prepares all kernels. UserErrors of prepare_all, which name the kernel where there may be several; module.name: a library's name that no
 // file can have, or functions of two kernels with one name.
-PreparedLibrary prepare_library(const Registry &registry, const Module &module);
+PreparedLibrary prepare_library(const Registry &registry, const Module &module, const PreparationObserver &observer = {});
 
 }  // namespace tessera

@@ -19,8 +19,8 @@ Prediction Judge::predict(const Featured &features, const Target &target) {
     return {features.draft, known->second.model->predict({features}).front(), known->second.hash, feature_hash()};
 }
 
-KernelTask task_of(const PreparedKernel &p, const Extents &extents, int64_t threads) {
-    return {p.declared.name, p.declared.numerics.name, p.options, p.fixed, extents, p.target.name, threads};
+KernelTask task_of(const KernelRequest &request, const Extents &extents, int64_t threads) {
+    return {request.declared.name, request.declared.numerics.name, request.options, request.fixed, extents, request.target.name, threads};
 }
 
 static std::string hash_of(const Kernel &kernel) {
@@ -55,25 +55,25 @@ static std::map<std::string, double> counts_of(const Profile &p) {
 
 Provenance provenance_of(const PreparedKernel &p, const Extents &extents, int64_t threads, Judge &judge) {
     Provenance all;
-    all.task = task_of(p, extents, threads);
-    all.resolved = hash_of(p.kernel), all.bits = bits_of(p).hash;
-    all.semantic = semantic_hash(p.declared);
+    all.task = task_of(p.request, extents, threads);
+    all.resolved = hash_of(p.compiled.kernel), all.bits = bits_of(p.request, p.choice).hash;
+    all.semantic = semantic_hash(p.request.declared);
     all.version = tessera_version();
-    for (const Schedule &s : p.ancestry)
-        if (&s == &p.ancestry.front()) all.stated = stated_hash(s);
+    for (const Schedule &s : p.choice.applied.ancestry)
+        if (&s == &p.choice.applied.ancestry.front()) all.stated = stated_hash(s);
         else all.ancestors.emplace_back(s.name(), stated_hash(s));
-    for (const CalleeSchedule &callee : p.applied.program.callees)
+    for (const CalleeSchedule &callee : p.choice.applied.program.callees)
         for (const Schedule &s : callee.ancestry) {
             const std::pair<std::string, std::string> one(s.name(), stated_hash(s));
             if (std::find(all.ancestors.begin(), all.ancestors.end(), one) == all.ancestors.end()) all.ancestors.push_back(one);
         }
-    if (p.target.is_gpu()) return all;  // whose blocks the model does not know
+    if (p.request.target.is_gpu()) return all;  // whose blocks the model does not know
     try {
-        const Extents symbolic = with_nominal(p.bound, extents), every = all_extents(p.bound, symbolic);
+        const Extents symbolic = with_nominal(p.request.bound, extents), every = all_extents(p.request.bound, symbolic);
         const int threads_of = static_cast<int>(threads);
-        const Profile profile = profile_of(variant_for(p.kernel, symbolic).program, every, p.target, threads_of);
-        const Work work = work_of(p.bound, lower(p.bound, {}, p.target), every);
-        all.predicted = judge.predict(features_of(profile, work, p.target, threads_of), p.target);
+        const Profile profile = profile_of(variant_for(p.compiled.kernel, symbolic).program, every, p.request.target, threads_of);
+        const Work work = work_of(p.request.bound, lower(p.request.bound, {}, p.request.target), every);
+        all.predicted = judge.predict(features_of(profile, work, p.request.target, threads_of), p.request.target);
         all.counts = counts_of(profile);
     } catch (const UserError &) {  // extents that are not allowed
     }

@@ -29,7 +29,7 @@ private:
 };
 
 // What is tuned for, as the artifact says it.
-KernelTask task_of(const PreparedKernel &prepared, const Extents &extents, int64_t threads);
+KernelTask task_of(const KernelRequest &request, const Extents &extents, int64_t threads);
 
 // Where a symbolic dim has no extent, 128 stands for it; where the dims' constraints forbid that, nothing is predicted.
 Provenance provenance_of(const PreparedKernel &prepared, const Extents &extents, int64_t threads, Judge &judge);

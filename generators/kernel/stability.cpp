@@ -92,14 +92,14 @@ bool Stability::is_proved() const {
 }
 
 Stability stability_of(const PreparedKernel &p, const Extents &symbolic, const std::map<std::string, RealInterval> &ranges, uint64_t seed) {
-    const Extents extents = all_extents(p.bound, symbolic);
-    for (const Call &call : p.bound.calls())
+    const Extents extents = all_extents(p.request.bound, symbolic);
+    for (const Call &call : p.request.bound.calls())
         if (call.repeat)
-            throw UserError("verify.repeat", p.declared.name + ": --stable follows each stage once, and call '" + call.scope +
+            throw UserError("verify.repeat", p.request.declared.name + ": --stable follows each stage once, and call '" + call.scope +
                                                  "' repeats; ask for its callee, as an algorithm by itself.");
-    const Algorithm whole = inline_calls(p.bound);
+    const Algorithm whole = inline_calls(p.request.bound);
     Stability result{analyse_ranges(whole, extents, ranges), 0, ""};
-    const TileProgram &program = variant_for(p.kernel, extents).program;
+    const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
     if (result.is_proved() || std::size(corners) * steps_of(program, extents) > most_steps) return result;
     RandomNumbers random(seed);
     for (size_t corner = 0; corner < std::size(corners) && result.found.empty(); corner++) {

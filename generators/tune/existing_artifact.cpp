@@ -13,7 +13,7 @@ namespace tessera {
 using nlohmann::json;
 
 static bool is_for(const TuneRun &run, const KernelTask &task, const TuningRecord &record) {
-    KernelTask own = task_of(run.prepared, run.extents, run.options.threads);
+    KernelTask own = task_of(run.prepared.request, run.extents, run.options.threads);
     if (record.shapes.empty() ? own.extents != task.extents
                               : std::find(record.shapes.begin(), record.shapes.end(), own.extents) == record.shapes.end())
         return false;
@@ -44,7 +44,7 @@ static bool is_as_measured(const PreparedKernel &with, const TuneRun &run, const
 // Speeds over one base, on one machine, by one version of Tessera.
 static bool is_known_better(const TuneRun &run, const CampaignResult &found, const Schedule &schedule, const json &existing) {
     if (!found.improved || !is_speed(run.options.campaign.goal.metric)) return false;
-    const auto &base = run.prepared.schedule;
+    const auto &base = run.prepared.choice.match.schedule;
     if (existing.value("machine", json()) != run.task.identity["machine"]["processor"] ||
         existing.value("versions", json()) != run.task.identity["versions"])
         return false;
@@ -66,7 +66,7 @@ std::optional<ExistingArtifact> existing_artifact(const TuneRun &run, const std:
         if (!choice) return std::nullopt;
         const PreparedKernel with = prepared_with(schedule, run);
         if (!is_as_measured(with, run, schedule)) return std::nullopt;
-        ExistingArtifact existing{knobs_for(with, all_extents(with.bound, run.extents)), "", *choice};
+        ExistingArtifact existing{knobs_for(with.request, with.choice, all_extents(with.request.bound, run.extents)), "", *choice};
         existing.resolved = resolved_hash(lower(run.task.space.algorithm, existing.stages, run.task.space.target));
         const auto is_it = [&](const Trial &t) { return t.resolved == existing.resolved; };
         if (!result || run.options.deterministic) return existing;

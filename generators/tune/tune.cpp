@@ -53,7 +53,7 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
             result = choose_by_model(run->task, campaign, *run->model);
         } else {
             Records records(options.records);
-            ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
+            ProgressLine line(options.kernel.quiet, run->prepared.request.target.measured.has_value(), campaign.goal.metric);
             const auto show = [&](const Progress &progress) {
                 line.show(progress);
                 say_what_stopping_does(interruption, progress, artifact_place(*run).string(), options.records, options.kernel.quiet);

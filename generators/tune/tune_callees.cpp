@@ -35,10 +35,11 @@ CampaignFile campaign_of_callees(const Registry &registry, const TuneOptions &op
 }
 
 // For a program that has none: each callee has its family's, wherever it is called.
-static Schedule schedule_of_callees(const PreparedKernel &p, const Library &library, const Extents &dynamic) {
-    Schedule schedule(p.declared.name);
-    for (const CalledKernel &callee : callees_of(p.declared, p.fixed, dynamic).leaves())
-        if (const Match match = applying_match(*callee.algorithm, callee.fixed, p.target, library, true); match.schedule)
+static Schedule schedule_of_callees(const KernelRequest &request, const Library &library, const Extents &dynamic) {
+    Schedule schedule(request.declared.name);
+    Chooser chooser(library, request.target, true);
+    for (const CalledKernel &callee : callees_of(request.declared, request.fixed, dynamic).leaves())
+        if (const Match match = chooser.applying(*callee.algorithm, callee.fixed); match.schedule)
             for (const std::string &scope : callee.scopes) schedule = schedule.stage(scope, StageKnobs().use(match.schedule->name()));
     return schedule;
 }
@@ -46,14 +47,13 @@ static Schedule schedule_of_callees(const PreparedKernel &p, const Library &libr
 // Families alone, as for each task: what was tuned before is a seed, not a base.
 static PreparedKernel prepared_program(const Registry &registry, const TuneOptions &options) {
     KernelOptions kernel = options.kernel;
-    kernel.family_only = kernel.quiet = true;
-    PreparedKernel p = prepare_schedule(registry, kernel);
+    kernel.family_only = true;
+    ScheduledKernel p = prepare_schedule(registry, kernel);
     const Library library = registry.library(registry.schedule_folders(kernel.schedule_dirs));
     const Extents dynamic = parse_shape(options.extents, "--extents");
-    if (!p.schedule) take_schedule(p, schedule_of_callees(p, library, dynamic), library, kernel.family_only);
-    p.kernel = lower_variants(p.declared.name, p.resolved, p.bound, p.target);
-    p.packings = lower_packings_of(p.kernel, p.resolved, p.bound, p.target);
-    return p;
+    if (!p.choice.match.schedule)
+        p.choice = choice_of(schedule_of_callees(p.request, library, dynamic), p.request, library, kernel.family_only);
+    return compiled_as_chosen(std::move(p.request), std::move(p.choice));
 }
 
 TunedProgram program_of(const Registry &registry, const TuneOptions &options) {

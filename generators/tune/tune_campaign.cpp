@@ -6,6 +6,7 @@
 
 #include "generators/commands/command.h"
 #include "generators/tune/tune_many.h"
+#include "generators/tune/tune_progress.h"
 #include "generators/tune/tune_shapes.h"
 #include "support/text/error.h"
 

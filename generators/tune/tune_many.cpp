@@ -203,7 +203,7 @@ private:
         const std::string name = artifact_name(run.options, run.prepared, {run.extents});
         if (taken.insert(name).second) return;
         constexpr size_t digits = 8;
-        run.options.name = name + "_" + semantic_hash(run.prepared.declared).substr(std::string_view("sha256:").size(), digits);
+        run.options.name = name + "_" + semantic_hash(run.prepared.request.declared).substr(std::string_view("sha256:").size(), digits);
         taken.insert(run.options.name);
     }
 

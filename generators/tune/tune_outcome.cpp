@@ -31,14 +31,14 @@ using nlohmann::ordered_json;
 // What a child of the parent has below it. Calls take the schedules that they took when this was tuned, those that matched by name from
 // now on; where these have variants, which a child cannot take away, none.
 static Fields inherited_from(const Schedule &parent, const TuneRun &run, KnobsByStage &stages) {
-    const PreparedKernel &p = run.prepared;
+    const ScheduledKernel &p = run.prepared;
     Fields own = merged(parent, run.library);
-    if (p.declared.calls().empty()) return own;
+    if (p.request.declared.calls().empty()) return own;
     const auto variants = own.find({"variants"});
-    const bool are_own = p.resolved.variants.size() == (variants == own.end() ? 0 : variants->second.value.size());
-    Fields all = are_own ? p.applied.program.fields : own;
+    const bool are_own = p.choice.applied.resolved.variants.size() == (variants == own.end() ? 0 : variants->second.value.size());
+    Fields all = are_own ? p.choice.applied.program.fields : own;
     if (variants != own.end()) all.insert(*variants);
-    for (const Call &call : p.declared.calls()) {
+    for (const Call &call : p.request.declared.calls()) {
         const FieldPath use = {"stages", call.scope, name_of(Knob::use)};
         const auto taken = all.find(use);
         stages[call.scope].use = are_own && taken != all.end() ? taken->second.value.get<std::string>() : "none";
@@ -49,16 +49,16 @@ static Fields inherited_from(const Schedule &parent, const TuneRun &run, KnobsBy
 
 // A schedule for the kernel that resolves to these stages.
 static Schedule schedule_of(const TuneRun &run, const KnobsByStage &found) {
-    const PreparedKernel &p = run.prepared;
-    KnobsByStage stages = with_trees(found, inline_calls(p.declared));
+    const ScheduledKernel &p = run.prepared;
+    KnobsByStage stages = with_trees(found, inline_calls(p.request.declared));
     const std::optional<Schedule> parent = parent_of(run);
-    for (const Call &call : p.declared.calls()) stages[call.scope].use = "none";
-    const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
+    for (const Call &call : p.request.declared.calls()) stages[call.scope].use = "none";
+    const std::vector<std::string> &features = p.choice.applied.resolved.requires_features.empty() ? p.request.target.features : p.choice.applied.resolved.requires_features;
     const std::string name = artifact_name(run.options, p, {run.extents});
     const std::optional<Fields> inherited = parent ? std::optional(inherited_from(*parent, run, stages)) : std::nullopt;
     const Schedule tuned =
         parent ? tuned_schedule(name, stages, *parent, *inherited, features) : tuned_schedule(name, stages, parent, run.library, features);
-    return tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
+    return tuned.for_algorithm(p.request.declared.name, surface_hash(p.request.declared));
 }
 
 static ordered_json ablations_json(const CampaignResult &r) {
@@ -77,15 +77,15 @@ static uint64_t bytes_by(Metric metric, const Measurement &m) { return metric ==
 
 // The schedule to beat.
 static std::string base_name(const TuneRun &run, const CampaignResult &r) {
-    if (run.prepared.schedule) return run.prepared.schedule->name();
+    if (run.prepared.choice.match.schedule) return run.prepared.choice.match.schedule->name();
     return r.base.stages.empty() ? "plain loops" : "the space's most likely schedule";
 }
 
 // How it was chosen. What the model alone chose is the same everywhere, and so is what it says of it.
 static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
-    const PreparedKernel &p = run.prepared;
+    const ScheduledKernel &p = run.prepared;
     auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
-    ordered_json over = {{"schedule", base_name(run, r)}, {"hash", p.schedule ? p.schedule->hash() : ""}};
+    ordered_json over = {{"schedule", base_name(run, r)}, {"hash", p.choice.match.schedule ? p.choice.match.schedule->hash() : ""}};
     if (run.options.deterministic) {
         over["predicted_speed"] = rounded(r.measurement.ratio);
         return {{"chosen_by", "the cost model alone"},
@@ -125,7 +125,7 @@ static void check_computes_algorithm(const PreparedKernel &tuned, const Extents 
         throw UserError("tune.wrong", fmt::format("{}: the schedule that was found computes something else than the algorithm, and no "
                                                   "artifact is written: {}. A schedule that splits a fold uses the combine of its monoid "
                                                   "beside its step: make them agree.",
-                                                  tuned.declared.name, difference));
+                                                  tuned.request.declared.name, difference));
 }
 
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
@@ -188,15 +188,15 @@ static Choices nearest_choices(const std::vector<TunedShape> &shapes, const std:
 static Choices boxed_choices(const std::vector<TunedShape> &shapes, const std::vector<KnobsByStage> &stages) {
     Choices choices;
     const TuneRun &run = *shapes.back().run;
-    const Algorithm inlined = inline_calls(run.prepared.declared);
-    choices.otherwise = with_trees(run.prepared.resolved.stages, inlined), choices.recorded = shapes.size() - 1;
+    const Algorithm inlined = inline_calls(run.prepared.request.declared);
+    choices.otherwise = with_trees(run.prepared.choice.applied.resolved.stages, inlined), choices.recorded = shapes.size() - 1;
     for (size_t i = 0; i < shapes.size(); i++) {
         choices.texts.push_back("the schedule to beat");
         if (!shapes[i].within) continue;
         choices.variants.push_back({conditions_of(*shapes[i].within), stages[i]});
         choices.texts.back() = condition_text(choices.variants.back().when);
     }
-    for (const Variant &v : run.prepared.resolved.variants) choices.variants.push_back({v.when, with_trees(v.stages, inlined)});
+    for (const Variant &v : run.prepared.choice.applied.resolved.variants) choices.variants.push_back({v.when, with_trees(v.stages, inlined)});
     return choices;
 }
 
@@ -204,7 +204,7 @@ static Choices choices_of(const std::vector<TunedShape> &shapes) {
     std::vector<Extents> extents;
     std::vector<KnobsByStage> stages;
     for (const TunedShape &s : shapes)
-        extents.push_back(s.run->extents), stages.push_back(with_trees(stages_of(s), inline_calls(s.run->prepared.declared)));
+        extents.push_back(s.run->extents), stages.push_back(with_trees(stages_of(s), inline_calls(s.run->prepared.request.declared)));
     return is_over_parent(shapes) ? boxed_choices(shapes, stages) : nearest_choices(shapes, extents, stages);
 }
 
@@ -220,7 +220,7 @@ PreparedKernel kernel_of(const std::vector<TunedShape> &shapes) {
 
 // That the program of a shape with something new is one that was timed.
 static void check_was_measured(const TunedShape &s, const PreparedKernel &artifact) {
-    const std::string resolved = resolved_hash(variant_for(artifact.kernel, s.run->extents).program);
+    const std::string resolved = resolved_hash(variant_for(artifact.compiled.kernel, s.run->extents).program);
     require(resolved == (s.confirmed.empty() ? s.result->best.resolved : s.confirmed),
             "an artifact resolves to the programs that were measured");
 }
@@ -303,10 +303,10 @@ void Written::check() const {
 std::string written_text(const TuneRun &run, const Written &written) {
     if (!written.kept.empty()) return written.kept;
     if (written.file.empty()) return "";
-    const PreparedKernel &p = run.prepared;
+    const ScheduledKernel &p = run.prepared;
     const bool is_found = run.options.campaign.goal.metric == Metric::latency && run.task.space.ahead.empty() &&
                           artifact_name(run.options, p, {run.extents})
-                              .starts_with(fmt::format("{}/{}/{}/", p.declared.name, p.declared.numerics.name, p.target.name));
+                              .starts_with(fmt::format("{}/{}/{}/", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name));
     const std::string text = "wrote " + written.file.string() + "\n";
     if (!is_found)
         return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));
@@ -389,9 +389,9 @@ static std::string choice_report(const TuneRun &run, const CampaignResult &r, co
 }
 
 static std::string measured_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
-    const PreparedKernel &p = run.prepared;
+    const ScheduledKernel &p = run.prepared;
     const double bound = r.base.features.bound;
-    const bool calibrated = p.target.measured.has_value();
+    const bool calibrated = p.request.target.measured.has_value();
     std::string text = fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", run.task.name,
                                    r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
     text += impossible_text(r) + bits_text(run, r);
@@ -424,7 +424,7 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
     if (run.options.json) return report_json(run.task, r, written);
     std::string text = run.options.deterministic ? choice_report(run, r, artifact) : measured_report(run, r, artifact);
     if (!artifact) return text;
-    const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
+    const std::string changes = run.prepared.choice.match.schedule ? diff(*run.prepared.choice.match.schedule, *artifact, run.library) : "";
     if (!changes.empty()) text += "what differs from the base:\n" + changes;
     if (!r.ablations.empty())
         text += fmt::format("what each change is worth ({}):\n", is_speed(run.options.campaign.goal.metric)
@@ -442,12 +442,12 @@ std::string stopped_report(const TuneRun &run, const UserError &stopped) {
 }
 
 void write_page(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {
-    const PreparedKernel &p = run.prepared;
+    const ScheduledKernel &p = run.prepared;
     const CampaignTask &task = run.task;
     const TuneOptions &options = run.options;
-    Report report{task.name, base_name(run, r), r, p.target, task.space.threads, {}, "", file.string(), {}};
-    report.work = work_of(p.bound, r.base.program, all_extents(p.bound, task.space.extents));
-    if (p.schedule && artifact) report.changes = diff(*p.schedule, *artifact, run.library);
+    Report report{task.name, base_name(run, r), r, p.request.target, task.space.threads, {}, "", file.string(), {}};
+    report.work = work_of(p.request.bound, r.base.program, all_extents(p.request.bound, task.space.extents));
+    if (p.choice.match.schedule && artifact) report.changes = diff(*p.choice.match.schedule, *artifact, run.library);
     const ordered_json &id = task.identity;
     auto text = [](const ordered_json &value) {
         std::string all;

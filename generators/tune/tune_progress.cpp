@@ -37,8 +37,6 @@ std::string document_text(const nlohmann::ordered_json &document) { return lossy
 
 void warn(const std::string &text) { std::cerr << "warning: " << text << "\n"; }
 
-void note(const std::string &text) { std::cerr << "note: " << text << "\n"; }
-
 std::string gain_text(double gain, Metric metric) {
     if (is_speed(metric)) return fmt::format("{:.3f} of the base's speed", gain);
     return fmt::format("{:.2f} times less {} than the base", gain, metric == Metric::code_size ? "code" : "workspace");

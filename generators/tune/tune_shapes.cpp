@@ -92,7 +92,7 @@ public:
             campaign.search.keep_parallel = is_over_parent(shapes_);  // the kernel is called on any number of threads
             if (campaign.seeded) seed_with_found(i);
             if (!options_.kernel.quiet) note(text_of(run.extents)), campaign.note = note;
-            ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
+            ProgressLine line(options_.kernel.quiet, run.prepared.request.target.measured.has_value(), campaign.goal.metric);
             try {
                 const auto show = [&](const Progress &p) {
                     line.show(p);
@@ -132,14 +132,14 @@ private:
 
     // One packing has to do for all variants of a kernel, and what is best for one shape is packed otherwise than for another.
     void check_packs_nothing_ahead() const {
-        const PreparedKernel &p = shapes_[0].run->prepared;
+        const ScheduledKernel &p = shapes_[0].run->prepared;
         const std::vector<std::string> ahead = packed_ahead(options_, p);
         if (!ahead.empty())
             throw UserError("tune.prepack",
                             fmt::format("{}: expected one shape where operands may be packed ahead of time, since all variants of a "
                                         "kernel take them packed alike; got {} shapes, and {} packed by --prepack, --space or the "
                                         "schedule to beat. Tune one shape at a time, or pack nothing ahead of time.",
-                                        p.declared.name, shapes_.size(), join(ahead)));
+                                        p.request.declared.name, shapes_.size(), join(ahead)));
     }
 
     static std::optional<ShapeBox> recorded_box(const TunedShape &s) {
@@ -178,7 +178,7 @@ private:
         bool all = true;
         for (TunedShape &s : shapes_) {
             if (!has_new_box(s)) continue;
-            const TileProgram &program = variant_for(artifact.kernel, s.run->extents).program;
+            const TileProgram &program = variant_for(artifact.compiled.kernel, s.run->extents).program;
             const std::string resolved = resolved_hash(program);
             if (resolved == s.result->best.resolved) s.confirmed.clear();
             else if (resolved != s.confirmed) {
@@ -225,7 +225,7 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
     size_t width = 5, when = 4;
     for (const TunedShape &s : shapes) width = std::max(width, text_of(s.run->extents).size());
     for (const std::string &c : cases) when = std::max(when, c.size());
-    std::string text = fmt::format("{}\n{:{}}  {:{}}  {:>6}  {:>10}  {:>10}  {}\n", shapes[0].run->prepared.declared.name, "shape", width,
+    std::string text = fmt::format("{}\n{:{}}  {:{}}  {:>6}  {:>10}  {:>10}  {}\n", shapes[0].run->prepared.request.declared.name, "shape", width,
                                    "runs", when, "trials", "base", "tuned", "speed");
     for (size_t i = 0; i < shapes.size(); i++) {
         text += fmt::format("{:{}}  {:{}}  ", text_of(shapes[i].run->extents), width, cases.empty() ? "-" : cases[i], when);

@@ -11,6 +11,7 @@
 #include "algorithms/transform/inline_calls.h"
 #include "bench/measure/machine.h"
 #include "costmodel/model/counted_samples.h"
+#include "generators/commands/notes.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/devices.h"
 #include "generators/kernel/loaded_kernel.h"
@@ -54,26 +55,26 @@ static std::string shape_name(const Algorithm &algorithm, const std::vector<Exte
 }
 
 // All that makes it another kernel than its algorithm: shape, options, threads.
-static std::string variety_of(const PreparedKernel &p, std::vector<Extents> shapes, int threads) {
+static std::string variety_of(const ScheduledKernel &p, std::vector<Extents> shapes, int threads) {
     const bool is_dynamic = !shapes[0].empty();
-    for (Extents &shape : shapes) shape.insert(p.fixed.begin(), p.fixed.end());
-    std::string name = shape_name(p.declared, shapes);
-    for (const auto &[option, value] : p.options) name += fmt::format("_{}{}", option, value);
-    if (is_dynamic && !p.fixed.empty()) name += "_partly_fixed";
+    for (Extents &shape : shapes) shape.insert(p.request.fixed.begin(), p.request.fixed.end());
+    std::string name = shape_name(p.request.declared, shapes);
+    for (const auto &[option, value] : p.request.options) name += fmt::format("_{}{}", option, value);
+    if (is_dynamic && !p.request.fixed.empty()) name += "_partly_fixed";
     else if (is_dynamic) name += "_dynamic";
     return threads > 1 ? fmt::format("{}_threads{}", name, threads) : name;
 }
 
-std::vector<std::string> packed_ahead(const TuneOptions &options, const PreparedKernel &p) {
+std::vector<std::string> packed_ahead(const TuneOptions &options, const ScheduledKernel &p) {
     std::vector<std::string> inputs;
-    for (const Tensor &t : p.bound.tensors)
+    for (const Tensor &t : p.request.bound.tensors)
         if (t.role == Role::input) inputs.push_back(t.name);
-    const std::vector<std::string> &outputs = p.bound.outputs;
+    const std::vector<std::string> &outputs = p.request.bound.outputs;
     std::set<std::string> all;
     for (const std::string &name : options.prepack) {
         if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
             throw UserError("tune.prepack", fmt::format("{}: --prepack '{}': expected an operand of the kernel; its operands are {}.{}",
-                                                        p.declared.name, name, join(inputs),
+                                                        p.request.declared.name, name, join(inputs),
                                                         std::find(outputs.begin(), outputs.end(), name) == outputs.end()
                                                             ? did_you_mean(name, inputs)
                                                             : " '" + name + "' is what it computes; name one of those."));
@@ -84,25 +85,25 @@ std::vector<std::string> packed_ahead(const TuneOptions &options, const Prepared
             if ((decision == "pack." + name || decision.ends_with(".pack." + name)) &&
                 std::find(values.begin(), values.end(), "ahead") != values.end())
                 all.insert(name);
-    for (const auto &[stage, knobs] : p.resolved.stages)
+    for (const auto &[stage, knobs] : p.choice.applied.resolved.stages)
         for (const auto &[operand, pack] : knobs.pack)
             if (pack.is_ahead()) all.insert(operand);
     return {all.begin(), all.end()};
 }
 
-std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const std::vector<Extents> &shapes) {
+std::string artifact_name(const TuneOptions &options, const ScheduledKernel &p, const std::vector<Extents> &shapes) {
     if (!options.name.empty()) return options.name;
     const Metric metric = options.campaign.goal.metric;
     const std::string chosen = options.deterministic ? "_predicted" : metric == Metric::latency ? "" : std::string("_") + name_of(metric);
     const std::string packed = packed_ahead(options, p).empty() ? "" : "_prepacked";
-    return fmt::format("{}/{}/{}/{}{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, shapes, options.threads),
+    return fmt::format("{}/{}/{}/{}{}{}", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name, variety_of(p, shapes, options.threads),
                        packed, chosen);
 }
 
-void check_size(const PreparedKernel &p, const Extents &extents, int callers) {
+void check_size(const ScheduledKernel &p, const Extents &extents, int callers) {
     constexpr double most = 2e9;
-    const Extents all = all_extents(p.bound, extents);
-    const Algorithm inlined = inline_calls(p.bound);
+    const Extents all = all_extents(p.request.bound, extents);
+    const Algorithm inlined = inline_calls(p.request.bound);
     std::vector<Tensor> arguments = inlined.tensors;
     for (const Stage &stage : inlined.stages())
         for (const Tensor &t : results_of(stage))
@@ -119,19 +120,19 @@ void check_size(const PreparedKernel &p, const Extents &extents, int callers) {
         throw UserError(
             "tune.size",
             fmt::format("{}: expected at most {:g} GB of arguments to tune with, got {:.1f}. Tune a smaller shape of the same proportions.",
-                        p.declared.name, most / 1e9, bytes / 1e9));
+                        p.request.declared.name, most / 1e9, bytes / 1e9));
 }
 
 // There is nothing to measure of an empty kernel.
-static void check_not_empty(const PreparedKernel &p, const Extents &extents) {
-    for (const auto *all : {&p.fixed, &extents})
+static void check_not_empty(const ScheduledKernel &p, const Extents &extents) {
+    for (const auto *all : {&p.request.fixed, &extents})
         for (const auto &[dim, extent] : *all)
             if (extent < 1)
                 throw UserError(
                     "tune.extents",
                     fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}, of which there is nothing to measure. "
                                 "Tune for the extents that the kernel mostly runs with; the schedule is right for {} too.",
-                                p.declared.name, dim, extent, extent));
+                                p.request.declared.name, dim, extent, extent));
 }
 
 // As JSON can hold them.
@@ -140,27 +141,27 @@ static std::vector<std::string> printable_all(std::vector<std::string> texts) {
     return texts;
 }
 
-CampaignTask task_of(const Registry &registry, const PreparedKernel &p, const TuneOptions &options, const Extents &extents) {
+CampaignTask task_of(const Registry &registry, const ScheduledKernel &p, const TuneOptions &options, const Extents &extents) {
     CampaignTask task;
     const std::vector<std::string> ahead = packed_ahead(options, p);
     const int threads = options.campaign.goal.metric == Metric::throughput ? 1 : options.threads;  // of one call
-    task.space = {p.bound, p.target, extents, threads, parse_restrictions(options.space), {}, ahead};
+    task.space = {p.request.bound, p.request.target, extents, threads, parse_restrictions(options.space), {}, ahead};
     task.name =
-        fmt::format("{}/{}/{} {}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, {extents}, options.threads));
-    if (p.schedule) task.base = knobs_for(p, extents);
+        fmt::format("{}/{}/{} {}", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name, variety_of(p, {extents}, options.threads));
+    if (p.choice.match.schedule) task.base = knobs_for(p.request, p.choice, extents);
     const Machine machine = this_machine();
     task.identity = {{"task", task.name},
-                     {"algorithm", p.declared.name},
-                     {"semantic", semantic_hash(p.bound)},
-                     {"surface", surface_hash(p.bound)},
-                     {"numerics", p.declared.numerics.name},
-                     {"options", p.options},
-                     {"fixed", p.fixed},
+                     {"algorithm", p.request.declared.name},
+                     {"semantic", semantic_hash(p.request.bound)},
+                     {"surface", surface_hash(p.request.bound)},
+                     {"numerics", p.request.declared.numerics.name},
+                     {"options", p.request.options},
+                     {"fixed", p.request.fixed},
                      {"extents", extents},
-                     {"target", p.target.name},
+                     {"target", p.request.target.name},
                      {"threads", options.threads},
                      {"space", task.space.restrictions},
-                     {"model", model_hash(registry, options.model, p.target)},
+                     {"model", model_hash(registry, options.model, p.request.target)},
                      {"features", feature_hash()},
                      {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
                      {"runners", printable_all(options.runners)},
@@ -173,9 +174,9 @@ CampaignTask task_of(const Registry &registry, const PreparedKernel &p, const Tu
                                           KnobsByStage &stages) { author_made(what, [&] { mutate(algorithm, extents, ask, stages); }); });
     if (!registry.mutators().empty()) task.identity["mutators"] = names_of(registry.mutators());
     if (options.kernel.target.ends_with(".json")) task.identity["target_file"] = sha256(read_file(options.kernel.target));
-    else if (find_extension(registry.targets(), options.kernel.target)) task.identity["target_file"] = sha256(target_text(p.target));
-    else task.identity["cache_bytes"] = {p.target.l1_bytes, p.target.l2_bytes, p.target.l3_bytes};
-    if (p.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
+    else if (find_extension(registry.targets(), options.kernel.target)) task.identity["target_file"] = sha256(target_text(p.request.target));
+    else task.identity["cache_bytes"] = {p.request.target.l1_bytes, p.request.target.l2_bytes, p.request.target.l3_bytes};
+    if (p.request.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
 }
 
@@ -239,16 +240,16 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     run->registry = &registry, run->options = given;
     TuneOptions &options = run->options;
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
-    run->prepared = prepare_schedule(registry, options.kernel);
-    run->extents = given_extents(run->prepared.bound, parse_shape(options.extents, "--extents"));
+    run->prepared = prepare_schedule(registry, options.kernel, printing_notes(options.kernel));
+    run->extents = given_extents(run->prepared.request.bound, parse_shape(options.extents, "--extents"));
     check_not_empty(run->prepared, run->extents);
     Goal &goal = options.campaign.goal;
     if (goal.metric == Metric::throughput) goal.callers = options.threads;
     check_size(run->prepared, run->extents, goal.callers);
-    check_gpu(run->prepared.target, options);
+    check_gpu(run->prepared.request.target, options);
     if (!options.runners.empty()) options.campaign.measure.runners = options.runners;
-    else if (!options.deterministic && !options.dry_run && !run->prepared.target.is_gpu()) check_has_runner(run->prepared.target);
-    run->model = model_for(registry, options.model, run->prepared.target);
+    else if (!options.deterministic && !options.dry_run && !run->prepared.request.target.is_gpu()) check_has_runner(run->prepared.request.target);
+    run->model = model_for(registry, options.model, run->prepared.request.target);
     run->task = task_of(registry, run->prepared, options, run->extents);
     check_restrictions(run->task);
     run->library = registry.library(registry.schedule_folders(options.kernel.schedule_dirs));
@@ -259,18 +260,15 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
 }
 
 std::optional<Schedule> parent_of(const TuneRun &run) {
-    const std::optional<Schedule> &base = run.prepared.schedule;
+    const std::optional<Schedule> &base = run.prepared.choice.match.schedule;
     const std::vector<std::string> known = run.library.names();
     const bool is_named = base && std::find(known.begin(), known.end(), base->name()) != known.end();
     return is_named && run.library.find(base->name()) == *base ? base : std::nullopt;
 }
 
 PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
-    PreparedKernel p = run.prepared;
-    take_schedule(p, tuned, run.library, run.options.kernel.family_only);
-    p.kernel = lower_variants(p.declared.name, p.resolved, p.bound, p.target);
-    p.packings = lower_packings_of(p.kernel, p.resolved, p.bound, p.target);
-    return p;
+    const KernelRequest &request = run.prepared.request;
+    return compiled_as_chosen(request, choice_of(tuned, request, run.library, run.options.kernel.family_only));
 }
 
 fs::path artifact_place(const TuneRun &run) {

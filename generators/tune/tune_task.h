@@ -23,17 +23,17 @@ struct TuneOptions {
 
 // The operands that may be packed ahead of time: those that --prepack names, that a restriction packs so, and that the schedule to beat
 // takes so, sorted. UserError tune.prepack: one that is no input of the kernel.
-std::vector<std::string> packed_ahead(const TuneOptions &options, const PreparedKernel &prepared);
+std::vector<std::string> packed_ahead(const TuneOptions &options, const ScheduledKernel &prepared);
 
 // The artifact's name: <algorithm>/<numerics>/<target>/<shape, options and threads>, followed by "prepacked" where operands may be packed
 // ahead of time, by the metric where that is not time, and by "predicted" where nothing is measured; or the name that was asked for.
 // `shapes` are the extents of the dynamic dims, once for each shape that it is tuned for.
-std::string artifact_name(const TuneOptions &options, const PreparedKernel &prepared, const std::vector<Extents> &shapes);
+std::string artifact_name(const TuneOptions &options, const ScheduledKernel &prepared, const std::vector<Extents> &shapes);
 
 // UserError tune.size: more than tuning can hold in memory, once for each caller.
-void check_size(const PreparedKernel &prepared, const Extents &extents, int callers = 1);
+void check_size(const ScheduledKernel &prepared, const Extents &extents, int callers = 1);
 
-CampaignTask task_of(const Registry &registry, const PreparedKernel &prepared, const TuneOptions &options, const Extents &extents);
+CampaignTask task_of(const Registry &registry, const ScheduledKernel &prepared, const TuneOptions &options, const Extents &extents);
 
 // The schedules of the folders that are given, and over them those of the folder that artifacts are written to.
 Library library_with_artifacts(const Registry &registry, const TuneOptions &options);
@@ -43,7 +43,7 @@ Library library_with_artifacts(const Registry &registry, const TuneOptions &opti
 struct TuneRun {
     const Registry *registry = nullptr;  // outlives it
     TuneOptions options;
-    PreparedKernel prepared;
+    ScheduledKernel prepared;
     Extents extents;
     Library library;
     std::unique_ptr<CostModel> model;

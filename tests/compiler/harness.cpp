@@ -24,7 +24,7 @@
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/reduction_trees.h"
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 #include "compiler/rewrite/prepack.h"
 #include "compiler/tile/arguments.h"
 #include "runtime/abi/tessera.h"

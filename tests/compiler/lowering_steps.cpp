@@ -6,7 +6,7 @@
 
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test_lowering_steps {

@@ -3,7 +3,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "compiler/lower/lower.h"
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
 #include "tests/support/words.h"

@@ -1,5 +1,5 @@
 // A variant's program is made for the extents at which its conditions hold; and where no load of a tile needs its guard, it has none.
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 
 #include <catch2/catch.hpp>
 

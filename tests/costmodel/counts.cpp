@@ -14,7 +14,7 @@
 #include "bench/measure/inputs.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 #include "costmodel/features/index_value.h"
 #include "costmodel/features/profile.h"
 #include "support/text/error.h"

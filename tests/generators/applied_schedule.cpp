@@ -36,12 +36,12 @@ static const StageKnobs in_vectors = StageKnobs().vector({{"F", 8}});
 
 static KernelOptions options(const std::string &schedule) {
     KernelOptions o;
-    o.algorithm = "gate", o.schedule = schedule, o.target = "avx2", o.quiet = true;
+    o.algorithm = "gate", o.schedule = schedule, o.target = "avx2";
     return o;
 }
 
 static std::string hash(const Registry &all, const std::string &schedule) {
-    return resolved_hash(prepare(all, options(schedule)).kernel.general());
+    return resolved_hash(prepare(all, options(schedule)).compiled.kernel.general());
 }
 
 TEST_CASE("a call takes the schedule that is named, or by itself the one that a kernel of its own would take") {
@@ -85,7 +85,7 @@ TEST_CASE("what is shown of a schedule with callees resolves to the same, and it
     CHECK(flat.document()["stages"]["up"] == nlohmann::json{{"use", "none"}});
     CHECK(hash(registry({flat}), "gate/named") == hash(all, "gate/named"));
     const PreparedKernel p = prepare(all, options("gate/named"));
-    CHECK(std::any_of(p.watched.begin(), p.watched.end(),
+    CHECK(std::any_of(p.choice.watched.begin(), p.choice.watched.end(),
                       [](const auto &f) { return f.filename() == "avx2.json" && f.parent_path().filename() == "linear"; }));
     const Outcome explained = generator({"explain", "gate/named"}, all);
     CHECK_THAT(explained.out, Catch::StartsWith("gate/named\nup: linear_gelu/avx2 -> linear/avx2\n") &&
@@ -98,13 +98,13 @@ TEST_CASE("a schedule that matches a callee by its name and does not apply is pa
     Algorithm other = library::matmul({});
     other.name = "linear_gelu";  // which has no stage 'acc'
     const Library library = all.library(all.schedule_folders({}));
-    std::vector<CalleeMatch> matches;
     const Target target = target_named("avx2");
-    CHECK_FALSE(callees_matched(target, library, false, &matches)("up", other, {}));
-    REQUIRE(matches.size() == 1);
-    REQUIRE(matches[0].match.passed_over.size() == 1);
-    CHECK_THAT(matches[0].match.passed_over[0], Catch::StartsWith("linear_gelu/avx2: error[schedule.unknown-stage]"));
-    CHECK(callees_matched(target, library, false)("up", library::linear_gelu({}), {{"N", 96}})->name() == "linear_gelu/avx2");
+    Chooser chooser(library, target);
+    const Match match = chooser.applying(other, {});
+    CHECK_FALSE(match.schedule);
+    REQUIRE(match.passed_over.size() == 1);
+    CHECK_THAT(match.passed_over[0], Catch::StartsWith("linear_gelu/avx2: error[schedule.unknown-stage]"));
+    CHECK(chooser.applying(library::linear_gelu({}), {{"N", 96}}).schedule->name() == "linear_gelu/avx2");
 }
 
 TEST_CASE("a tuned artifact is matched for the extents that the kernel fixes") {
@@ -116,8 +116,8 @@ TEST_CASE("a tuned artifact is matched for the extents that the kernel fixes") {
                   Schedule("gate/silent").stage("y", in_vectors)});
     KernelOptions fixed = options("gate/silent");
     fixed.shape = {"F=96", "D=64"};
-    CHECK(prepare(all, fixed).applied.program.callees.front().ancestry.front().name() == "linear_gelu/f32/avx2/mine");
-    CHECK(prepare(all, options("gate/silent")).applied.program.callees.front().ancestry.front().name() == "linear_gelu/avx2");
+    CHECK(prepare(all, fixed).choice.applied.program.callees.front().ancestry.front().name() == "linear_gelu/f32/avx2/mine");
+    CHECK(prepare(all, options("gate/silent")).choice.applied.program.callees.front().ancestry.front().name() == "linear_gelu/avx2");
 }
 
 TEST_CASE("an artifact of tune for a program of calls takes what its calls took, and resolves to what was chosen") {

@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/library/library.h"
-#include "generators/kernel/applied_schedule.h"
-#include "generators/kernel/lower_variants.h"
 #include "tests/generators/harness.h"
 
 namespace tessera::test_best_match {
@@ -24,12 +22,11 @@ TEST_CASE("what is taken without a name can be made, whatever the policy") {
                 policy.name = "mine";
                 const Algorithm a = make(policy);
                 INFO(a.name << " " << text_of(policy) << " " << target);
-                const Match match = family_match(a, target_named(target), library);
-                if (!match.schedule) continue;
                 const Target t = target_named(target);
-                const ResolvedSchedule taken =
-                    applied_schedule(*match.schedule, a, {}, library, callees_matched(t, library, false)).resolved;
-                CHECK_NOTHROW(lower_variants(a.name, taken, a, t));
+                Chooser chooser(library, t);
+                const Match match = chooser.family(a);
+                if (!match.schedule) continue;
+                CHECK_NOTHROW(chooser.make(*match.schedule, a, {}));
             }
 }
 
@@ -41,7 +38,8 @@ TEST_CASE("without tuned artifacts the family's schedule of the nearest target i
     auto name = [&](const char *algorithm, const char *target, const char *numerics = "f32") {
         Algorithm a = library::matmul(numerics_named(numerics));
         a.name = algorithm;
-        const Match match = family_match(a, target_named(target), library);
+        const Target t = target_named(target);
+        const Match match = Chooser(library, t).family(a);
         CHECK((match.how == Match::How::family) == match.schedule.has_value());
         return match.schedule ? match.schedule->name() : "none";
     };
@@ -79,7 +77,8 @@ TEST_CASE("a tuned artifact is taken for its shape, and for shapes near it, befo
     library.add(tuned("e", {{"N", 96}, {"K", 32}}, {{"M", 512}}, 8));
     library.add(tuned("f", {{"M", 1000}, {"N", 1000}, {"K", 1000}}, {}, 1, "avx512"));
     auto match = [&](const Extents &fixed, const char *target = "avx2", const char *numerics = "f32", const Options &options = {}) {
-        const Match m = best_match(library::matmul(numerics_named(numerics)), options, fixed, target_named(target), library);
+        const Target t = target_named(target);
+        const Match m = Chooser(library, t).best(library::matmul(numerics_named(numerics)), options, fixed);
         return std::string(name_of(m.how)) + (m.schedule ? " " + m.schedule->name() : "");
     };
     CHECK(match({{"M", 64}, {"N", 96}, {"K", 32}}) == "exact matmul/f32/avx2/a");
@@ -108,7 +107,8 @@ TEST_CASE("what was measured is taken before what a cost model chose alone") {
     nlohmann::json said = plain.document()["measured"];
     said["chosen_by"] = "the cost model alone";
     library.add(plain.with_measured(said));
-    auto match = [&] { return best_match(library::matmul({}), {}, {{"M", 64}, {"N", 96}, {"K", 32}}, target_named("avx2"), library); };
+    const Target avx2 = target_named("avx2");
+    auto match = [&] { return Chooser(library, avx2).best(library::matmul({}), {}, {{"M", 64}, {"N", 96}, {"K", 32}}); };
     CHECK(match().schedule->name() == "matmul/f32/avx2/a_predicted");
     CHECK(match().how == Match::How::exact);
     CHECK(match().is_predicted);
@@ -124,7 +124,8 @@ TEST_CASE("an artifact that no longer applies is passed over, with a note") {
     library.add(tuned("a", shape).stage("z", block({{"M", 4}})));
     library.add(tuned("b", shape).stage("y", StageKnobs().pack("w", "prepack", {"N/8", "K", "N%8"})));
     library.add(tuned("c", shape));
-    const Match m = best_match(library::matmul({}), {}, shape, target_named("avx2"), library);
+    const Target avx2 = target_named("avx2");
+    const Match m = Chooser(library, avx2).best(library::matmul({}), {}, shape);
     CHECK(m.schedule->name() == "matmul/f32/avx2/c");
     REQUIRE(m.passed_over.size() == 2);
     CHECK_THAT(m.passed_over[0], Catch::Contains("matmul/f32/avx2/a: error[schedule.unknown-stage]"));

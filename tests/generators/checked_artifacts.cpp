@@ -234,7 +234,7 @@ TEST_CASE("an artifact that says nonsense of how it was tuned is broken, and the
     KernelOptions options;
     options.algorithm = "matmul", options.target = "avx2", options.shape = {"K=32", "M=48", "N=64"}, options.schedule_dirs = {r.path()},
     options.quiet = true;
-    const Match match = prepare_schedule(sample_registry(), options).match;
+    const Match match = prepare_schedule(sample_registry(), options).choice.match;
     CHECK(match.schedule->name() == good.name());
     CHECK(match.passed_over.size() == all.size());
     CHECK_THAT(join(match.passed_over), Catch::Contains("matmul/f32/avx2/metric: error[json.type]: "));

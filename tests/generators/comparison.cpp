@@ -33,16 +33,16 @@ TEST_CASE("a kernel that computes something else is found out") {
     const TemporaryFolder folder;
     PreparedKernel p = prepared("cumulative_sum");
     const LoadedKernels kernel(link_kernel(p, {}, folder), p);
-    Algorithm twice = p.bound;
+    Algorithm twice = p.request.bound;
     std::get<Scan>(twice.stages()[0].body).inputs[0] =
         std::get<Scan>(twice.stages()[0].body).inputs[0] + std::get<Scan>(twice.stages()[0].body).inputs[0];
 
     PreparedKernel other = p;
-    other.kernel.variants[0].program = lower(twice, {}, p.target);
+    other.compiled.kernel.variants[0].program = lower(twice, {}, p.request.target);
     CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1, 2}).difference,
                Catch::Contains("y[0, 0]: the tile program gives ") && Catch::Contains(", the kernel ") && Catch::EndsWith("(1 thread)"));
     other = p;
-    other.elements = twice;
+    other.request.elements = twice;
     CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1}).difference,
                Catch::Contains("the exact result is ") && Catch::Contains("; the declared order of operations errs by at most "));
 }
@@ -52,7 +52,7 @@ static std::string difference(const Registry &registry, const std::string &algor
     const auto file = folder.path() / "schedule.json";
     write_file(file, schedule.text());
     KernelOptions options;
-    options.algorithm = algorithm, options.schedule = file.string(), options.target = "avx2", options.quiet = true;
+    options.algorithm = algorithm, options.schedule = file.string(), options.target = "avx2";
     return difference_from_algorithm(prepare(registry, options), extents);
 }
 

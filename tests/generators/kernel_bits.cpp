@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/lower/lower.h"
+#include "generators/kernel/prepare.h"
 #include "tests/generators/harness.h"
 
 namespace tessera::test_kernel_bits {
@@ -27,7 +28,8 @@ static KernelBits bits_with(const std::string &schedule, const std::vector<std::
     const Registry registry = with_schedules();
     KernelOptions options;
     options.algorithm = "matmul", options.schedule = schedule, options.target = "avx2", options.shape = shape, options.quiet = true;
-    return bits_of(prepare_schedule(registry, options));
+    const ScheduledKernel p = prepare_schedule(registry, options);
+    return bits_of(p.request, p.choice);
 }
 
 using Names = std::vector<std::string>;

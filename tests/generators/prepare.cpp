@@ -17,7 +17,7 @@ using namespace tessera::test;
 
 static KernelOptions matmul(const std::string &schedule = "none") {
     KernelOptions options;
-    options.algorithm = "matmul", options.schedule = schedule, options.target = "x86-64", options.quiet = true;
+    options.algorithm = "matmul", options.schedule = schedule, options.target = "x86-64";
     return options;
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("a fixed dim and the target decide conditions ahead of time") {
         KernelOptions options = matmul("matmul/variants");
         options.shape = shape;
         std::string text;
-        for (const KernelVariant &v : prepare(registry, options).kernel.variants) text += condition_text(v.when) + "; ";
+        for (const KernelVariant &v : prepare(registry, options).compiled.kernel.variants) text += condition_text(v.when) + "; ";
         return text;
     };
     CHECK(conditions({}) == "M <= 4 and N % 8 == 0; N == 24 and K != 3; otherwise; ");
@@ -50,9 +50,9 @@ TEST_CASE("the variant that runs is the first whose conditions hold") {
         return Schedule("matmul/small").variant({"M <= 4"}, "y", block({{"M", 4}})).variant({"M > 100"}, "y", block({{"M", 64}}));
     });
     const PreparedKernel p = prepare(registry, matmul("matmul/small"));
-    REQUIRE(p.kernel.variants.size() == 3);
+    REQUIRE(p.compiled.kernel.variants.size() == 3);
     for (const auto &[m, variant] : {std::pair{4, 0}, {5, 2}, {100, 2}, {101, 1}})
-        CHECK(&variant_for(p.kernel, {{"M", m}, {"N", 1}, {"K", 1}}) == &p.kernel.variants[static_cast<size_t>(variant)]);
+        CHECK(&variant_for(p.compiled.kernel, {{"M", m}, {"N", 1}, {"K", 1}}) == &p.compiled.kernel.variants[static_cast<size_t>(variant)]);
 }
 
 TEST_CASE("the steps' errors") {
@@ -172,13 +172,13 @@ TEST_CASE("operands packed ahead of time have kernels of their own, and all vari
     });
     registry.add_schedule([=] { return panels.named("matmul/knobs").stage("y.w.packed", StageKnobs().vector({{"N", 4}})); });
     const PreparedKernel one = prepare(registry, matmul("matmul/panels"), "gemm");
-    REQUIRE(one.packings.size() == 1);
-    CHECK(one.packings[0].name == "gemm_pack_w");
-    CHECK(one.kernels().size() == 2);
-    CHECK(prepare(registry, matmul("none")).packings.empty());
+    REQUIRE(one.compiled.packings.size() == 1);
+    CHECK(one.compiled.packings[0].name == "gemm_pack_w");
+    CHECK(one.compiled.kernels().size() == 2);
+    CHECK(prepare(registry, matmul("none")).compiled.packings.empty());
     const PreparedKernel two = prepare(registry, matmul("matmul/rows"));
-    CHECK(two.kernel.variants.size() == 2);
-    CHECK(two.packings.size() == 1);
+    CHECK(two.compiled.kernel.variants.size() == 2);
+    CHECK(two.compiled.packings.size() == 1);
     auto refuse = [&](const std::string &schedule, const std::string &part) {
         check_words([&] { prepare(registry, matmul(schedule)); }, {part});
     };

@@ -86,7 +86,7 @@ TEST_CASE("options reach the algorithm, complete and in range") {
         {"error[option.unknown]: conv2d_nhwc: there is no option 'groups'; the options are stride, padding, dilation."});
     KernelOptions kernel;
     kernel.algorithm = "conv2d_nhwc", kernel.target = "avx2", kernel.schedule = "none", kernel.options = {"padding=1"};
-    CHECK(prepare_schedule(registry, kernel).options == Options{{"stride", 1}, {"padding", 1}, {"dilation", 1}});
+    CHECK(prepare_schedule(registry, kernel).request.options == Options{{"stride", 1}, {"padding", 1}, {"dilation", 1}});
 }
 
 TEST_CASE("a registry's errors") {

@@ -35,13 +35,13 @@ TEST_CASE("warm starts are the nearest artifacts, then the families of lesser ta
     library.add(Schedule("matmul/x86-64"));
     library.add(Schedule("d/malformed").with_measured({{"task", 3}, {"resolved", "sha256:0"}}));
     KernelOptions options;
-    options.algorithm = "matmul", options.target = "avx2", options.quiet = true, options.schedule = "none";
+    options.algorithm = "matmul", options.target = "avx2", options.schedule = "none";
     options.shape = {"M=64", "N=64", "K=64"};
-    PreparedKernel p = prepare_schedule(sample_registry(), options);
-    p.schedule = library.find("matmul/avx2");
+    ScheduledKernel p = prepare_schedule(sample_registry(), options);
+    p.choice.match.schedule = library.find("matmul/avx2");
     CHECK(names(warm_starts_for(p, {}, library, 9)) == std::vector<std::string>{"z/same", "m/near", "c/lesser", "a/far", "matmul/x86-64"});
     CHECK(names(warm_starts_for(p, {}, library, 2)) == std::vector<std::string>{"z/same", "m/near"});
-    p.schedule = library.find("z/same");
+    p.choice.match.schedule = library.find("z/same");
     CHECK(names(warm_starts_for(p, {}, library, 2)) == std::vector<std::string>{"m/near", "c/lesser"});
 }
 

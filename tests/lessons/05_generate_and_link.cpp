@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
 
     // 4. Compare. The interpreter of the tile program gives the same bits: memcmp, not a tolerance.
     const PreparedKernel prepared = prepare(registry, options.kernel);
-    const TileProgram &program = prepared.kernel.general();
+    const TileProgram &program = prepared.compiled.kernel.general();
     Array expected(DType::f32, {n});
     interpret(program, {{"x", x.view("x")}, {"z", z.view("z")}, {"y", expected.view("y")}}, {},
               {{"alpha", Scalar::of_real(DType::f32, 0.3f)}});

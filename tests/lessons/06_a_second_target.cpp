@@ -67,7 +67,7 @@ int main() {
             if (member.find("entry") == std::string::npos)
                 for (const ObjectSymbol &s : symbols_of(object))
                     if (s.name.ends_with(".body")) std::printf("%s\n", s.name.c_str());
-        const TileProgram program = prepare(registry, options.kernel).kernel.general();
+        const TileProgram program = prepare(registry, options.kernel).compiled.kernel.general();
         results[target] = run(program);
     }
 
@@ -81,7 +81,7 @@ int main() {
     std::printf("wasm32 and avx2: %s\n", same("wasm32", "avx2"));
     KernelOptions options;
     options.algorithm = "scores", options.target = "wasm32";
-    const std::string text = to_text(prepare(registry, options).kernel.general());
+    const std::string text = to_text(prepare(registry, options).compiled.kernel.general());
     const size_t at = text.find("y.acc[M.u2");
     std::printf("%s\n", text.substr(at, text.find('\n', at) - at).c_str());
 

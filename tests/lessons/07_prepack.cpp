@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
         generate(registry, options);
         archives += " " + dir + "/lib" + name + ".a";
         const PreparedKernel prepared = prepare(registry, options.kernel, name);
-        if (std::string(name) == "ahead") std::printf("%s", to_text(prepared.packings[0].general()).c_str());
+        if (std::string(name) == "ahead") std::printf("%s", to_text(prepared.compiled.packings[0].general()).c_str());
     }
     const std::string command =
         "cc -pthread -shared -fPIC -o " + object + " -Wl,--whole-archive" + archives + " -Wl,--no-whole-archive " + argv[2];

@@ -1,4 +1,4 @@
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,0 +1,16 @@
+// Libraries give notes, and commands print them.
+#pragma once
+#include <string>
+
+#include "generators/kernel/options.h"
+#include "generators/kernel/preparation_observer.h"
+
+namespace tessera {
+
+// A line on stderr.
+void note(const std::string &text);
+
+// Prints each note as soon as it is known; none with --quiet.
+PreparationObserver printing_notes(const KernelOptions &options);
+
+}  // namespace tessera
