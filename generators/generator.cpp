@@ -16,7 +16,7 @@
 #include "generators/commands/show.h"
 #include "generators/commands/verify_kernel.h"
 #include "generators/doctor/doctor.h"
-#include "generators/kernel/versions.h"
+#include "generators/registry/versions.h"
 #include "generators/tune/records_command.h"
 #include "generators/tune/tune.h"
 #include "support/text/error.h"

@@ -7,7 +7,7 @@
 //     }
 #pragma once
 #include "generators/commands/exit_code.h"
-#include "generators/kernel/registry.h"
+#include "generators/registry/registry.h"
 
 namespace tessera {
 

@@ -34,8 +34,9 @@ static std::vector<Kernel> packings_of(const Kernel &kernel, const ResolvedSched
 // What the interpreter would find out while it runs, a kernel would not.
 static void check_proved(const TileProgram &program, const std::string &algorithm) {
     if (const std::vector<std::string> assumed = verify(program); !assumed.empty())
-        throw UserError("schedule.unproved", algorithm + ": " + assumed.front() +
-                                                 ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
+        throw UserError("schedule.unproved",
+                        algorithm + ": " + assumed.front() +
+                            ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
 }
 
 Compiled compile(const Algorithm &bound, const ResolvedSchedule &schedule, const Target &target, const ObserveVariant &observe) {

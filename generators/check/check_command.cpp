@@ -11,7 +11,7 @@
 
 #include "generators/check/checked_artifacts.h"
 #include "generators/commands/kernel_line.h"
-#include "generators/kernel/algorithm_file.h"
+#include "generators/registry/algorithm_file.h"
 #include "support/files/json_text.h"
 #include "support/text/error.h"
 #include "support/text/shell_words.h"

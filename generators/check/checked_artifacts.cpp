@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "generators/choose/best_match.h"
+#include "generators/choose/model_choice.h"
 #include "generators/kernel/artifact_task.h"
-#include "generators/kernel/best_match.h"
-#include "generators/kernel/model_choice.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/knobs/former_names.h"
 #include "schedules/target/target.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "generators/choose/tuning_record.h"
 #include "generators/kernel/program_record.h"
-#include "generators/kernel/registry.h"
-#include "generators/kernel/tuning_record.h"
+#include "generators/registry/registry.h"
 
 namespace tessera {
 

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/measure/inputs.h"
+#include "generators/certify/comparison.h"
 #include "generators/commands/callee_times.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/notes.h"
-#include "generators/kernel/comparison.h"
 #include "support/files/json_text.h"
 
 namespace tessera {
@@ -65,8 +65,8 @@ int report(const Registry &registry, const BenchOptions &options) {
         return exit_ok;
     }
     const int32_t threads = options.timing.threads;
-    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.compiled.kernel.name, p.request.target.name, p.request.declared.numerics.name,
-                             schedule_of(p), to_string(shape), threads, threads == 1 ? "" : "s",
+    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.compiled.kernel.name, p.request.target.name,
+                             p.request.declared.numerics.name, schedule_of(p), to_string(shape), threads, threads == 1 ? "" : "s",
                              options.timing.cold ? ", cold caches" : "");
     std::cout << fmt::format("  median {:.3f} us, min {:.3f} us of {} samples", time.median_s * 1e6, time.min_s * 1e6, time.samples);
     if (const auto gflops = gflops_of(time)) std::cout << fmt::format("; {:.1f} GFLOP/s", *gflops);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "generators/kernel/comparison.h"
+#include "generators/certify/comparison.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -2,8 +2,8 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "generators/kernel/callees.h"
-#include "generators/kernel/kernel_time.h"
+#include "generators/certify/kernel_time.h"
+#include "generators/choose/callees.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 
 #include "generators/commands/command_line.h"
 #include "generators/commands/exit_code.h"
-#include "generators/kernel/registry.h"
+#include "generators/registry/registry.h"
 
 namespace tessera {
 

@@ -1,7 +1,7 @@
 // generate: the static library, C header and manifest of a kernel, or of several (module.h).
 #pragma once
 #include "generators/commands/command.h"
-#include "generators/kernel/manifest.h"
+#include "generators/commands/manifest.h"
 #include "generators/kernel/prepare.h"
 #include "support/processes/limited_process.h"
 

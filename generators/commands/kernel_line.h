@@ -1,7 +1,7 @@
 // The options that commands share, as the command line says them.
 #pragma once
 #include "generators/commands/command_line.h"
-#include "generators/kernel/options.h"
+#include "generators/registry/options.h"
 
 namespace tessera {
 

@@ -10,8 +10,8 @@
 
 #include "algorithms/transform/inline_calls.h"
 #include "generators/commands/kernel_line.h"
-#include "generators/kernel/options.h"
-#include "generators/kernel/versions.h"
+#include "generators/registry/options.h"
+#include "generators/registry/versions.h"
 #include "schedules/target/target.h"
 #include "support/files/json_text.h"
 #include "support/text/error.h"

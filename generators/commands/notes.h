@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "generators/kernel/options.h"
-#include "generators/kernel/preparation_observer.h"
+#include "generators/choose/preparation_observer.h"
+#include "generators/registry/options.h"
 
 namespace tessera {
 

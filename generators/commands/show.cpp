@@ -16,9 +16,9 @@
 #include "generators/commands/lowering_text.h"
 #include "generators/commands/memory_text.h"
 #include "generators/commands/notes.h"
-#include "generators/kernel/author_made.h"
-#include "generators/kernel/emitted.h"
 #include "generators/kernel/kernel_bits.h"
+#include "generators/output/emitted.h"
+#include "generators/registry/author_made.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"
@@ -29,7 +29,8 @@ namespace tessera {
 static std::string schedule_text(const Registry &registry, const KernelOptions &options) {
     const ScheduledKernel p = prepare_schedule(registry, options, printing_notes(options));
     if (!p.choice.match.schedule) return "no schedule: every stage at root, in plain loops\n";
-    if (!p.choice.applied.program.callees.empty()) return flatten(*p.choice.match.schedule, p.choice.applied.program, p.request.declared).text();
+    if (!p.choice.applied.program.callees.empty())
+        return flatten(*p.choice.match.schedule, p.choice.applied.program, p.request.declared).text();
     return flatten(*p.choice.match.schedule, registry.library(registry.schedule_folders(options.schedule_dirs))).text();
 }
 
@@ -60,7 +61,8 @@ static std::string analysed(const Registry::Extension<Registry::Analyse> &analys
 
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, bool as_json,
                         const std::vector<std::string> &extents, const Limits &limits) {
-    if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options, "", printing_notes(options)));
+    if (const auto *analyser = find_extension(registry.analysers(), what))
+        return analysed(*analyser, prepare(registry, options, "", printing_notes(options)));
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "lowering") return lowering_text(prepare_schedule(registry, options, printing_notes(options)));
     if (what == "bits") {

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "generators/certify/certificate_json.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/notes.h"
-#include "generators/kernel/certificate_json.h"
 #include "schedules/knobs/condition.h"
 #include "support/files/json_text.h"
 
@@ -50,8 +50,8 @@ Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
     for (const KernelVariant &v : p.compiled.kernel.variants) conditions.push_back(v.when);
     std::set<size_t> run;
     for (const Extents &shape : shapes.all) {
-        auto chosen =
-            std::find_if(p.compiled.kernel.variants.begin(), p.compiled.kernel.variants.end(), [&](const KernelVariant &v) { return runs_at(v, shape); });
+        auto chosen = std::find_if(p.compiled.kernel.variants.begin(), p.compiled.kernel.variants.end(),
+                                   [&](const KernelVariant &v) { return runs_at(v, shape); });
         if (is_empty(p.request.bound, shape)) shapes.empty++;
         else run.insert(static_cast<size_t>(chosen - p.compiled.kernel.variants.begin()));
     }
@@ -173,12 +173,12 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     for (const ordered_json &c : all) {
         error = std::max(error, c["error"].get<double>()), declared = std::max(declared, c["declared_error"].get<double>());
         if (c["difference"] != "")
-            std::cout << p.compiled.kernel.name << " at " << to_string(c["extents"].get<Extents>()) << ": " << c["difference"].get<std::string>()
-                      << "\n";
+            std::cout << p.compiled.kernel.name << " at " << to_string(c["extents"].get<Extents>()) << ": "
+                      << c["difference"].get<std::string>() << "\n";
     }
-    std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right{}, with 1 and {} threads", p.compiled.kernel.name, p.request.target.name,
-                             p.request.declared.numerics.name, schedule, all.size() - static_cast<size_t>(failures), all.size(),
-                             empty ? fmt::format(" ({} of them empty)", empty) : "", options.threads);
+    std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right{}, with 1 and {} threads", p.compiled.kernel.name,
+                             p.request.target.name, p.request.declared.numerics.name, schedule, all.size() - static_cast<size_t>(failures),
+                             all.size(), empty ? fmt::format(" ({} of them empty)", empty) : "", options.threads);
     if (!failures)
         std::cout << fmt::format("; equal to the tile program bit by bit; relative error at most {:.2g} (as declared: {:.2g})", error,
                                  declared);

@@ -10,7 +10,7 @@
 
 #include "bench/measure/bandwidth.h"
 #include "bench/measure/peak.h"
-#include "generators/kernel/loaded_kernel.h"
+#include "generators/output/loaded_kernel.h"
 #include "runtime/abi/tessera.h"
 #include "support/text/error.h"
 

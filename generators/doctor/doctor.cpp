@@ -9,7 +9,7 @@
 
 #include "generators/doctor/calibrate.h"
 #include "generators/doctor/environment_checks.h"
-#include "generators/kernel/options.h"
+#include "generators/registry/options.h"
 #include "schedules/target/target_file.h"
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"

@@ -8,10 +8,10 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
-#include "generators/kernel/devices.h"
-#include "generators/kernel/installed_program.h"
-#include "generators/kernel/loaded_kernel.h"
-#include "generators/kernel/versions.h"
+#include "generators/output/loaded_kernel.h"
+#include "generators/registry/devices.h"
+#include "generators/registry/installed_program.h"
+#include "generators/registry/versions.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "generators/kernel/options.h"
-#include "generators/kernel/registry.h"
+#include "generators/registry/options.h"
+#include "generators/registry/registry.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/provenance.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/lower/reduction_trees.h"
-#include "generators/kernel/choice.h"
+#include "generators/choose/choice.h"
 
 namespace tessera {
 

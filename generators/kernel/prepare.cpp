@@ -33,8 +33,7 @@ ScheduledKernel prepare_schedule(const Registry &registry, const KernelOptions &
 }
 
 PreparedKernel compiled_as_chosen(KernelRequest request, Choice choice, const PreparationObserver &observer) {
-    if (!choice.compiled)
-        choice.compiled = compile(request.bound, choice.applied.resolved, request.target, observer.of(request.bound));
+    if (!choice.compiled) choice.compiled = compile(request.bound, choice.applied.resolved, request.target, observer.of(request.bound));
     Compiled compiled = *std::exchange(choice.compiled, std::nullopt);
     tell(observer, compiled.notes);
     return {std::move(request), std::move(choice), std::move(compiled)};
@@ -67,9 +66,10 @@ static void check_packed_operands(const PreparedKernel &a, const PreparedKernel 
     auto text = [](const std::vector<std::string> &names) { return names.empty() ? "none" : join(names); };
     if (operands(a) != operands(b))
         throw UserError("schedule.prepack",
-                        a.compiled.kernel.name + ": the schedules of all targets must take the same operands packed ahead of time; that of " +
-                            a.request.target.name + " takes " + text(operands(a)) + ", that of " + b.request.target.name + " " + text(operands(b)) +
-                            ". Name a schedule for each target with --schedule-for.");
+                        a.compiled.kernel.name +
+                            ": the schedules of all targets must take the same operands packed ahead of time; that of " +
+                            a.request.target.name + " takes " + text(operands(a)) + ", that of " + b.request.target.name + " " +
+                            text(operands(b)) + ". Name a schedule for each target with --schedule-for.");
 }
 
 static void check_schedules_have_targets(const std::map<std::string, std::string> &schedules, const std::vector<Target> &targets) {

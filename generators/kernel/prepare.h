@@ -12,7 +12,7 @@
 
 #include "compiler/compile/compile.h"
 #include "compiler/compile/variants.h"
-#include "generators/kernel/choice.h"
+#include "generators/choose/choice.h"
 
 namespace tessera {
 

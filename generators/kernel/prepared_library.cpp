@@ -5,7 +5,7 @@
 #include <map>
 
 #include "compiler/abi/c_names.h"
-#include "generators/kernel/algorithm_file.h"
+#include "generators/registry/algorithm_file.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
 
@@ -64,10 +64,10 @@ static void check_names(const PreparedLibrary &library) {
                                                ", which is a name that '" + name + "', " + owner + ", takes for parts of its own.");
 }
 
-static std::vector<PreparedKernel> prepare_one(const Registry &registry, const ModuleKernel &kernel,
-                                               const PreparationObserver &observer) {
+static std::vector<PreparedKernel> prepare_one(const Registry &registry, const ModuleKernel &kernel, const PreparationObserver &observer) {
     return prepare_all(registry, kernel.options,
-                       parse_schedules(kernel.schedules, [&](const std::string &named) { return registry.target(named); }), kernel.name, observer);
+                       parse_schedules(kernel.schedules, [&](const std::string &named) { return registry.target(named); }), kernel.name,
+                       observer);
 }
 
 PreparedLibrary prepare_library(const Registry &registry, const Module &module, const PreparationObserver &observer) {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "generators/kernel/module.h"
 #include "generators/kernel/prepare.h"
+#include "generators/registry/module.h"
 
 namespace tessera {
 

@@ -5,9 +5,9 @@
 #include "algorithms/text/hash.h"
 #include "compiler/lower/lower.h"
 #include "costmodel/model/counted_samples.h"
+#include "generators/choose/model_choice.h"
 #include "generators/kernel/kernel_bits.h"
-#include "generators/kernel/model_choice.h"
-#include "generators/kernel/versions.h"
+#include "generators/registry/versions.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "generators/kernel/tuning_record.h"
+#include "generators/choose/tuning_record.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
 #include "support/files/json_text.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/lower/lower.h"
+#include "generators/choose/tuning_record.h"
 #include "generators/kernel/program_record.h"
-#include "generators/kernel/tuning_record.h"
 #include "support/files/json_reader.h"
 #include "support/text/error.h"
 

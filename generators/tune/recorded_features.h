@@ -6,7 +6,7 @@
 
 #include "autotune/records/records.h"
 #include "autotune/search/search.h"
-#include "generators/kernel/registry.h"
+#include "generators/registry/registry.h"
 
 namespace tessera {
 

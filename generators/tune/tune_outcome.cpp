@@ -11,7 +11,7 @@
 #include "autotune/report/report.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/lower/lower.h"
-#include "generators/kernel/comparison.h"
+#include "generators/certify/comparison.h"
 #include "generators/kernel/program_record.h"
 #include "generators/tune/tune_progress.h"
 #include "schedules/artifact/explain.h"
@@ -53,7 +53,8 @@ static Schedule schedule_of(const TuneRun &run, const KnobsByStage &found) {
     KnobsByStage stages = with_trees(found, inline_calls(p.request.declared));
     const std::optional<Schedule> parent = parent_of(run);
     for (const Call &call : p.request.declared.calls()) stages[call.scope].use = "none";
-    const std::vector<std::string> &features = p.choice.applied.resolved.requires_features.empty() ? p.request.target.features : p.choice.applied.resolved.requires_features;
+    const std::vector<std::string> &features =
+        p.choice.applied.resolved.requires_features.empty() ? p.request.target.features : p.choice.applied.resolved.requires_features;
     const std::string name = artifact_name(run.options, p, {run.extents});
     const std::optional<Fields> inherited = parent ? std::optional(inherited_from(*parent, run, stages)) : std::nullopt;
     const Schedule tuned =
@@ -196,7 +197,8 @@ static Choices boxed_choices(const std::vector<TunedShape> &shapes, const std::v
         choices.variants.push_back({conditions_of(*shapes[i].within), stages[i]});
         choices.texts.back() = condition_text(choices.variants.back().when);
     }
-    for (const Variant &v : run.prepared.choice.applied.resolved.variants) choices.variants.push_back({v.when, with_trees(v.stages, inlined)});
+    for (const Variant &v : run.prepared.choice.applied.resolved.variants)
+        choices.variants.push_back({v.when, with_trees(v.stages, inlined)});
     return choices;
 }
 
@@ -304,9 +306,10 @@ std::string written_text(const TuneRun &run, const Written &written) {
     if (!written.kept.empty()) return written.kept;
     if (written.file.empty()) return "";
     const ScheduledKernel &p = run.prepared;
-    const bool is_found = run.options.campaign.goal.metric == Metric::latency && run.task.space.ahead.empty() &&
-                          artifact_name(run.options, p, {run.extents})
-                              .starts_with(fmt::format("{}/{}/{}/", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name));
+    const bool is_found =
+        run.options.campaign.goal.metric == Metric::latency && run.task.space.ahead.empty() &&
+        artifact_name(run.options, p, {run.extents})
+            .starts_with(fmt::format("{}/{}/{}/", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name));
     const std::string text = "wrote " + written.file.string() + "\n";
     if (!is_found)
         return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));

@@ -225,8 +225,8 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
     size_t width = 5, when = 4;
     for (const TunedShape &s : shapes) width = std::max(width, text_of(s.run->extents).size());
     for (const std::string &c : cases) when = std::max(when, c.size());
-    std::string text = fmt::format("{}\n{:{}}  {:{}}  {:>6}  {:>10}  {:>10}  {}\n", shapes[0].run->prepared.request.declared.name, "shape", width,
-                                   "runs", when, "trials", "base", "tuned", "speed");
+    std::string text = fmt::format("{}\n{:{}}  {:{}}  {:>6}  {:>10}  {:>10}  {}\n", shapes[0].run->prepared.request.declared.name, "shape",
+                                   width, "runs", when, "trials", "base", "tuned", "speed");
     for (size_t i = 0; i < shapes.size(); i++) {
         text += fmt::format("{:{}}  {:{}}  ", text_of(shapes[i].run->extents), width, cases.empty() ? "-" : cases[i], when);
         if (!shapes[i].result) {

@@ -12,10 +12,10 @@
 #include "bench/measure/machine.h"
 #include "costmodel/model/counted_samples.h"
 #include "generators/commands/notes.h"
-#include "generators/kernel/author_made.h"
-#include "generators/kernel/devices.h"
-#include "generators/kernel/loaded_kernel.h"
-#include "generators/kernel/versions.h"
+#include "generators/output/loaded_kernel.h"
+#include "generators/registry/author_made.h"
+#include "generators/registry/devices.h"
+#include "generators/registry/versions.h"
 #include "generators/tune/tune_space.h"
 #include "generators/tune/warm_starts.h"
 #include "schedules/target/target_file.h"
@@ -96,8 +96,8 @@ std::string artifact_name(const TuneOptions &options, const ScheduledKernel &p, 
     const Metric metric = options.campaign.goal.metric;
     const std::string chosen = options.deterministic ? "_predicted" : metric == Metric::latency ? "" : std::string("_") + name_of(metric);
     const std::string packed = packed_ahead(options, p).empty() ? "" : "_prepacked";
-    return fmt::format("{}/{}/{}/{}{}{}", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name, variety_of(p, shapes, options.threads),
-                       packed, chosen);
+    return fmt::format("{}/{}/{}/{}{}{}", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name,
+                       variety_of(p, shapes, options.threads), packed, chosen);
 }
 
 void check_size(const ScheduledKernel &p, const Extents &extents, int callers) {
@@ -146,8 +146,8 @@ CampaignTask task_of(const Registry &registry, const ScheduledKernel &p, const T
     const std::vector<std::string> ahead = packed_ahead(options, p);
     const int threads = options.campaign.goal.metric == Metric::throughput ? 1 : options.threads;  // of one call
     task.space = {p.request.bound, p.request.target, extents, threads, parse_restrictions(options.space), {}, ahead};
-    task.name =
-        fmt::format("{}/{}/{} {}", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name, variety_of(p, {extents}, options.threads));
+    task.name = fmt::format("{}/{}/{} {}", p.request.declared.name, p.request.declared.numerics.name, p.request.target.name,
+                            variety_of(p, {extents}, options.threads));
     if (p.choice.match.schedule) task.base = knobs_for(p.request, p.choice, extents);
     const Machine machine = this_machine();
     task.identity = {{"task", task.name},
@@ -174,7 +174,8 @@ CampaignTask task_of(const Registry &registry, const ScheduledKernel &p, const T
                                           KnobsByStage &stages) { author_made(what, [&] { mutate(algorithm, extents, ask, stages); }); });
     if (!registry.mutators().empty()) task.identity["mutators"] = names_of(registry.mutators());
     if (options.kernel.target.ends_with(".json")) task.identity["target_file"] = sha256(read_file(options.kernel.target));
-    else if (find_extension(registry.targets(), options.kernel.target)) task.identity["target_file"] = sha256(target_text(p.request.target));
+    else if (find_extension(registry.targets(), options.kernel.target))
+        task.identity["target_file"] = sha256(target_text(p.request.target));
     else task.identity["cache_bytes"] = {p.request.target.l1_bytes, p.request.target.l2_bytes, p.request.target.l3_bytes};
     if (p.request.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
@@ -248,7 +249,8 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     check_size(run->prepared, run->extents, goal.callers);
     check_gpu(run->prepared.request.target, options);
     if (!options.runners.empty()) options.campaign.measure.runners = options.runners;
-    else if (!options.deterministic && !options.dry_run && !run->prepared.request.target.is_gpu()) check_has_runner(run->prepared.request.target);
+    else if (!options.deterministic && !options.dry_run && !run->prepared.request.target.is_gpu())
+        check_has_runner(run->prepared.request.target);
     run->model = model_for(registry, options.model, run->prepared.request.target);
     run->task = task_of(registry, run->prepared, options, run->extents);
     check_restrictions(run->task);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autotune/search/campaign.h"
-#include "generators/kernel/model_choice.h"
+#include "generators/choose/model_choice.h"
 #include "generators/kernel/prepare.h"
 
 namespace tessera {

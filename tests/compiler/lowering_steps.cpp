@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "compiler/lower/lower.h"
 #include "compiler/compile/specialize.h"
+#include "compiler/lower/lower.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test_lowering_steps {

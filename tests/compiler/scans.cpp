@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/build/tile_functions.h"
-#include "compiler/lower/lower.h"
 #include "compiler/compile/specialize.h"
+#include "compiler/lower/lower.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
 #include "tests/support/words.h"

@@ -1,4 +1,4 @@
-#include "generators/kernel/algorithm_file.h"
+#include "generators/registry/algorithm_file.h"
 
 #include <random>
 

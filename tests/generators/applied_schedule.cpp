@@ -1,4 +1,4 @@
-#include "generators/kernel/applied_schedule.h"
+#include "generators/choose/applied_schedule.h"
 
 #include <nlohmann/json.hpp>
 

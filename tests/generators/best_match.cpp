@@ -1,4 +1,4 @@
-#include "generators/kernel/best_match.h"
+#include "generators/choose/best_match.h"
 
 #include <nlohmann/json.hpp>
 

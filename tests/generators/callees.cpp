@@ -1,4 +1,4 @@
-#include "generators/kernel/callees.h"
+#include "generators/choose/callees.h"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "generators/kernel/choice.h"
+#include "generators/choose/choice.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -142,8 +142,7 @@ TEST_CASE("notes are values, told as soon as they are known, and nothing is prin
     REQUIRE(p.choice.notes.size() == 2);
     CHECK(p.choice.notes == lowerings.notes);
     CHECK(p.choice.notes[0].id == "choice.passed-over");
-    CHECK_THAT(p.choice.notes[0].text,
-               Catch::StartsWith("matmul on avx2: passed over matmul/f32/avx2/a: error[schedule.unknown-stage]"));
+    CHECK_THAT(p.choice.notes[0].text, Catch::StartsWith("matmul on avx2: passed over matmul/f32/avx2/a: error[schedule.unknown-stage]"));
     CHECK(p.choice.notes[1] == Note{"choice.schedule", "matmul on avx2: schedule 'matmul/avx2'; --schedule chooses another"});
 
     // What was noted before a step that fails is told.

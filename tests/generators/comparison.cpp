@@ -1,4 +1,4 @@
-#include "generators/kernel/comparison.h"
+#include "generators/certify/comparison.h"
 
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"

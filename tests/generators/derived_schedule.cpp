@@ -1,4 +1,4 @@
-#include "generators/kernel/derived_schedule.h"
+#include "generators/choose/derived_schedule.h"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "generators/kernel/devices.h"
+#include "generators/registry/devices.h"
 
 #include "tests/generators/harness.h"
 

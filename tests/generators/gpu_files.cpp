@@ -1,10 +1,10 @@
-#include "generators/kernel/gpu_files.h"
+#include "generators/output/gpu_files.h"
 
 #include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
-#include "generators/kernel/installed_program.h"
+#include "generators/registry/installed_program.h"
 #include "support/text/sha256.h"
 #include "tests/generators/harness.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "generators/kernel/registry.h"
+#include "generators/registry/registry.h"
 #include "schedules/knobs/schedule.h"
 #include "support/files/output_folder.h"
 #include "tests/support/shell.h"

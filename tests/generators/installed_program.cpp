@@ -1,4 +1,4 @@
-#include "generators/kernel/installed_program.h"
+#include "generators/registry/installed_program.h"
 
 #include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"

@@ -1,4 +1,4 @@
-#include "generators/kernel/module.h"
+#include "generators/registry/module.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
-#include "generators/kernel/options.h"
+#include "generators/registry/options.h"
 
-#include "generators/kernel/registry.h"
+#include "generators/registry/registry.h"
 
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"

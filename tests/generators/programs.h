@@ -1,6 +1,6 @@
 // Programs with calls, small enough to be compiled and tuned in a test.
 #pragma once
-#include "generators/kernel/registry.h"
+#include "generators/registry/registry.h"
 
 namespace tessera::test {
 

@@ -1,4 +1,4 @@
-#include "generators/kernel/registry.h"
+#include "generators/registry/registry.h"
 
 #include <fstream>
 

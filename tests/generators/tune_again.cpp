@@ -1,7 +1,7 @@
 // What check asks people to run, run: a ctest of its own, since it tunes a dozen times.
 #include <nlohmann/json.hpp>
 
-#include "generators/kernel/tuning_record.h"
+#include "generators/choose/tuning_record.h"
 #include "support/text/shell_words.h"
 #include "tests/generators/harness.h"
 

@@ -1,8 +1,0 @@
-#include "generators/kernel/versions.h"
-
-namespace tessera {
-
-const char *tessera_version() { return TESSERA_VERSION; }
-const char *halide_version() { return TESSERA_HALIDE_VERSION; }
-
-}  // namespace tessera

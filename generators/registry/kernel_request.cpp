@@ -1,0 +1,59 @@
+#include "generators/registry/kernel_request.h"
+
+#include <algorithm>
+
+#include "algorithms/transform/bind_extents.h"
+#include "algorithms/transform/half_bytes.h"
+#include "generators/registry/algorithm_file.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+// The algorithm of a file says its own numerics and has no options.
+static Algorithm algorithm_of_file(const Registry &registry, const KernelOptions &options, const Options &given) {
+    Algorithm algorithm = read_algorithm(options.algorithm);
+    complete_options(options.algorithm, {}, given);
+    if (!options.numerics.empty() && options.numerics != algorithm.numerics.name &&
+        registry.numerics(options.numerics) != algorithm.numerics)
+        throw UserError("command.numerics", "--numerics '" + options.numerics + "': expected the numerics of " + options.algorithm +
+                                                ", which are '" + algorithm.numerics.name + "'; leave out --numerics.");
+    return algorithm;
+}
+
+Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
+    const Options given = parse_options(options.options);
+    if (options.given) return *options.given;
+    if (is_algorithm_file(options.algorithm)) return algorithm_of_file(registry, options, given);
+    const Options all = complete_options(options.algorithm, registry.find(options.algorithm).options, given);
+    if (complete) *complete = all;
+    return registry.make(options.algorithm, registry.numerics(options.numerics.empty() ? "f32" : options.numerics), all);
+}
+
+// Calls that do not stay calls, as a schedule has to name their stages.
+static std::vector<Note> notes_of_inlined(const Algorithm &author, const Algorithm &in_bytes) {
+    std::vector<Note> notes;
+    for (const Call &call : author.calls()) {
+        const bool stays =
+            std::any_of(in_bytes.calls().begin(), in_bytes.calls().end(), [&](const Call &c) { return c.scope == call.scope; });
+        if (!stays)
+            notes.push_back({"algorithm.inlined-call", author.name + ": call '" + call.scope +
+                                                           "' has tensors of four bits an element and is inlined; a schedule names its "
+                                                           "stages, '" +
+                                                           call.scope + ".…', and not the call"});
+    }
+    return notes;
+}
+
+KernelRequest request_of(const Registry &registry, const KernelOptions &options, const Target &target) {
+    KernelRequest request;
+    const Algorithm author = load_algorithm(registry, options, &request.options);
+    request.declared = in_bytes(author);
+    request.notes = notes_of_inlined(author, request.declared);
+    request.fixed = parse_shape(options.shape);
+    request.bound = bind_extents(request.declared, request.fixed);
+    request.elements = bind_extents(author, request.fixed);
+    request.target = target;
+    return request;
+}
+
+}  // namespace tessera
