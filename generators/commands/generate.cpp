@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 
 #include "compiler/abi/c_names.h"
+#include "compiler/emit/emitter.h"
 #include "compiler/emit/header.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/manifest.h"
 #include "generators/commands/notes.h"
 #include "generators/kernel/prepared_library.h"
 #include "generators/output/emitted.h"
-#include "generators/output/gpu_files.h"
 #include "generators/registry/algorithm_file.h"
 #include "generators/registry/module.h"
 #include "schedules/target/target_file.h"
@@ -78,24 +78,10 @@ static std::string depfile_of(const Registry &registry, const std::string &targe
 static void check_options(const Registry &registry, const GenerateOptions &options) {
     const std::vector<Target> targets =
         targets_named(options.kernel.target, [&](const std::string &named) { return registry.target(named); });
-    const bool c = options.emit == Emit::c, gpu = targets[0].is_gpu();
-    if (c && options.emit_assembly)
-        throw UserError(
-            "command.emit",
-            "--emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S.");
-    if (c && targets.size() > 1)
-        throw UserError("command.emit",
-                        fmt::format("--emit c: expected one target, got {}; generate a file for each, or a library with --emit library.",
-                                    targets.size()));
-    if (gpu && targets.size() > 1)
-        throw UserError(
-            "command.targets",
-            "targets '" + options.kernel.target +
-                "': a kernel for a GPU is made for one target; PTX of cuda-sm80 runs on every later GPU of NVIDIA's. Name one.");
-    if (gpu && options.emit_assembly)
-        throw UserError("command.assembly",
-                        "target '" + targets[0].name +
-                            "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
+    const Emitter emitter = registry.emitter(options.emit, targets[0]);
+    if (emitter.check) emitter.check(targets, options.emit_assembly);
+    if (options.emit_assembly && !emitter.makes_objects)
+        throw UserError("command.emit", "--emit-assembly: expected a form with machine code, got '" + emitter.name + "'. Leave it out.");
 }
 
 // What the command line asks for: one kernel, or a module.
@@ -112,35 +98,25 @@ static Module module_of(const GenerateOptions &options) {
 }
 
 // The files of a library, the one that says that all are there last; and the depfile.
-static std::vector<std::string> write_files(const PreparedLibrary &library, const GenerateOptions &options, const OutputFolder &out) {
+static std::vector<std::string> write_files(const Registry &registry, const PreparedLibrary &library, const GenerateOptions &options,
+                                            const OutputFolder &out) {
     const std::string &name = library.name;
-    const bool gpu = library.first()[0].request.target.is_gpu(), c = gpu || options.emit == Emit::c;
-    const std::string archive = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json",
-                      assembly = name + ".s", tiles = name + ".tiles.txt";
-    Limits limits = options.limits;
-    limits.seconds = std::min(1e9, limits.seconds * static_cast<double>(library.kernels.size()));
+    const std::string header = name + ".h", manifest = name + ".manifest.json", tiles = name + ".tiles.txt";
+    const Emitter emitter = registry.emitter(options.emit, library.first()[0].request.target);
+    Emission emission{name, kernels_of(library), about(library), options.emit_assembly, options.limits};
+    emission.limits.seconds = std::min(1e9, emission.limits.seconds * static_cast<double>(library.kernels.size()));
+    const std::vector<std::string> emitted = emitter.emit(emission, out);
+    const std::string &archive = emitted.back();
     std::map<std::string, std::string> files;
-    if (gpu) {  // source instead of a library: the application's compiler and the device's make the rest
-        files = gpu_files(library, limits);
-    } else if (c) {
-        run_limited(compiling(name), limits, [&] { out.write(archive, c_text(library)); });
-        files[archive] = out.read(archive);
-    } else {
-        EmitOptions emit{out.staged(archive), {}};
-        if (options.emit_assembly) emit.assembly = out.staged(assembly);
-        emit_limited(library, emit, limits);
-        files[archive] = out.read(archive);
-    }
-    files[header] = header_of(name, kernels_of(library), c ? Beside::c_file : Beside::library, declared_with(library));
-    files[manifest] =
-        manifest_of(library, c ? Emit::c : Emit::library, archive, files, options.certificate ? &*options.certificate : nullptr);
-    if (options.emit_tiles) files[tiles] = tiles_text(library);
+    for (const std::string &file : emitted) files[file] = out.read(file);
+    const auto add = [&](const std::string &file, const std::string &text) { files[file] = text, out.write(file, text); };
+    add(header, header_of(name, emission.targets, emitter.makes_objects ? Beside::library : Beside::c_file, declared_with(library)));
+    add(manifest, manifest_of(library, emitter, archive, files, options.certificate ? &*options.certificate : nullptr));
+    if (options.emit_tiles) add(tiles, tiles_text(library));
     std::vector<std::string> all;
-    if (options.emit_assembly) all.push_back(assembly);
-    for (const auto &[file, text] : files) {
-        if (gpu || file != archive) out.write(file, text);
+    if (options.emit_assembly) all.push_back(name + ".s");
+    for (const auto &[file, text] : files)
         if (file != archive) all.push_back(file);
-    }
     all.push_back(archive);
     return all;
 }
@@ -151,7 +127,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     const PreparedLibrary library = prepare_library(registry, module, printing_notes(options.kernel));
     const OutputFolder out(options.out);
     own_folder(out.staged("").parent_path(), ".tessera-");
-    std::vector<std::string> all = write_files(library, options, out);
+    std::vector<std::string> all = write_files(registry, library, options, out);
     const std::string depfile = library.name + ".d";
     if (!options.depfile.empty()) {
         out.write(depfile, depfile_of(registry, options.out + "/" + all.back(), library, module, options));
@@ -206,10 +182,10 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
     line.option("--depfile", options->depfile,
                 "Also write the files that the library depends on, of schedules, targets, algorithms and the module, for make and ninja")
         .takes("FILE");
-    line.choice("--emit", options->emit, {"library", "c"},
-                "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
+    line.option("--emit", options->emit, join(registry.emitter_meanings(), "; "))
+        .one_of(registry.emitter_names())
         .shows_default("library")
-        .takes("library|c");
+        .takes(join(registry.emitter_names(), "|"));
     line.flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line.flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
     auto request = std::make_shared<CertificateRequest>();

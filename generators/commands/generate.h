@@ -8,10 +8,10 @@
 namespace tessera {
 
 struct GenerateOptions {
-    KernelOptions kernel;              // or what all kernels of a module have: target, folders, numerics of --kernel
-    std::vector<std::string> kernels;  // "up=linear_gelu:N=1536,K=384"
-    std::string module;                // the file of a module, or ""
-    Emit emit = Emit::library;
+    KernelOptions kernel;                // or what all kernels of a module have: target, folders, numerics of --kernel
+    std::vector<std::string> kernels;    // "up=linear_gelu:N=1536,K=384"
+    std::string module;                  // the file of a module, or ""
+    std::string emit = "library";        // the name of an emitter (Registry::emitter)
     std::vector<std::string> schedules;  // "avx2=<schedule>", where several targets differ
     std::string name;                    // of the kernel, "" for the algorithm's; or of the library, "" for the one in the module's file
     std::string out;                     // folder
@@ -22,13 +22,13 @@ struct GenerateOptions {
 };
 
 // For several targets, the library holds a body for each and runs the best one that the processor has.
-// Writes lib<name>.a (for a GPU the files of gpu_files.h), <name>.h and <name>.manifest.json, and on request <name>.s and
+// Writes what the emitter makes (lib<name>.a), <name>.h and <name>.manifest.json, and on request <name>.s and
 // <name>.tiles.txt; each is renamed into
 // place when it is whole, the library last. The depfile (make's format) lists the files of schedules, targets, algorithms and the module
 // that lib<name>.a depends on and, where no schedule was named, the folders in which a better match would appear.
-// Equal inputs give equal bytes, whatever the folder. With Emit::c, <name>.c takes the library's place. Kernels of a module share callees
+// Equal inputs give equal bytes, whatever the folder. Another emitter's file takes the library's place. Kernels of a module share callees
 // that are emitted once, and constants, where they are equal. UserErrors of every
-// step, output.*, compile.limit, certificate.wrong, and command.emit for what is not there in C: assembly and several targets.
+// step, output.*, compile.limit, certificate.wrong, and those of Emitter::check.
 void generate(const Registry &registry, const GenerateOptions &options);
 
 Command generate_command(ProgramLine &program, const Registry &registry);

@@ -15,9 +15,9 @@
 #include "compiler/emit/emit_library.h"
 #include "compiler/rewrite/prepack.h"
 #include "generators/kernel/kernel_bits.h"
-#include "generators/registry/installed_program.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/json_text.h"
+#include "support/processes/installed_program.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 
@@ -143,15 +143,13 @@ static ordered_json constants_json(const Kernel &kernel) {
 }
 
 // What an application links besides the generated files.
-static ordered_json linked_json(const Target &target) {
-    auto entry = [](const std::string &name, const ordered_json &licence, const ordered_json &text) {
-        return ordered_json({{"name", name}, {"licence", licence}, {"text", text}});
-    };
-    ordered_json linked = ordered_json::array({entry("tessera_runtime", "Apache-2.0", "LICENSE")});
-    if (!target.is_gpu()) return linked;
-    const bool cuda = target.arch == Arch::cuda;
-    linked.push_back(entry(cuda ? "tessera_cuda" : "tessera_opencl", "Apache-2.0", "LICENSE"));
-    linked.push_back(entry(cuda ? "libcuda" : "libOpenCL", "of the driver that is installed", nullptr));
+static ordered_json linked_json(const Emitter &emitter) {
+    std::vector<LinkedLibrary> all = {{"tessera_runtime", "Apache-2.0", "LICENSE"}};
+    all.insert(all.end(), emitter.links.begin(), emitter.links.end());
+    ordered_json linked = ordered_json::array();
+    for (const LinkedLibrary &one : all)
+        linked.push_back(
+            {{"name", one.name}, {"licence", one.licence}, {"text", one.text ? ordered_json(*one.text) : ordered_json(nullptr)}});
     return linked;
 }
 
@@ -191,17 +189,17 @@ static ordered_json kernel_json(const PreparedKernel &p) {
             {"constants", constants_json(p.compiled.kernel)}};
 }
 
-std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::string &archive,
+std::string manifest_of(const PreparedLibrary &library, const Emitter &emitter, const std::string &archive,
                         const std::map<std::string, std::string> &files, const CertificateRequest *request) {
     const Target &first = library.first()[0].request.target;
-    const bool objects = emit == Emit::library;
+    const bool objects = emitter.makes_objects;
     const Contents contents{objects ? members_of(files.at(archive)) : decltype(Contents::members)()};
     const std::string stem = std::filesystem::path(archive).stem().string();
     auto lowered = [&](const PreparedKernel &p) {
         return lowered_json(p, objects ? &contents : nullptr, object_name(stem, p.request.target), request);
     };
     ordered_json manifest = {{"format", "tessera-manifest"}, {"version", 1},    {"tessera", tessera_version()},
-                             {"halide", halide_version()},   {"nvcc", nullptr}, {"emit", objects ? "library" : "c"}};
+                             {"halide", halide_version()},   {"nvcc", nullptr}, {"emit", emitter.name}};
     if (library.is_module) {
         manifest["library"] = library.name;
         for (const std::vector<PreparedKernel> &targets : library.kernels) {
@@ -223,7 +221,7 @@ std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::st
     }
     manifest["entry_bytes"] = objects ? contents.loaded(stem + ".entry.o") : ordered_json(nullptr);
     manifest["symbols"] = objects ? contents.symbols() : ordered_json(nullptr);
-    manifest["licences"] = {{"embedded", ordered_json::array()}, {"linked", linked_json(first)}};
+    manifest["licences"] = {{"embedded", ordered_json::array()}, {"linked", linked_json(emitter)}};
     for (const auto &[name, content] : files) manifest["files"][name] = sha256(content);
     if (!objects)
         for (const char *key : {"halide", "entry_bytes", "symbols"}) manifest.erase(key);

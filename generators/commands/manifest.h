@@ -24,23 +24,21 @@
 // objects with constants and callees, those of the entry what all share; null where the object is not ELF. `packings` are of the operands
 // that the kernel takes packed, and `layout_hash` stands in the header of what their functions write. `needs` are the functions
 // that the library calls and does not have. Licences are of what is in the library, and of what it has to be linked with;
-// `text` is the file in Tessera's folder of documents. With "emit": "c" there is no Halide and no object: "halide", bytes and
-// "symbols" are left out.
+// `text` is the file in Tessera's folder of documents. "emit" is the name of the emitter; of one that makes no objects there is no Halide,
+// and "halide", bytes and "symbols" are left out.
 #pragma once
 #include <map>
 #include <string>
 
+#include "compiler/emit/emitter.h"
 #include "generators/certify/certificate_json.h"
 #include "generators/kernel/prepared_library.h"
 
 namespace tessera {
 
-// What comes out: a static library made by the back end, or a file of C to compile anywhere.
-enum class Emit { library, c };
-
 // `files` maps the names of files to their contents; `archive`, the library or its C, is one of them.
 // `request` asks for certificates of errors, or is null.
-std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::string &archive,
+std::string manifest_of(const PreparedLibrary &library, const Emitter &emitter, const std::string &archive,
                         const std::map<std::string, std::string> &files, const CertificateRequest *request = nullptr);
 
 }  // namespace tessera

@@ -9,7 +9,7 @@
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
 #include "algorithms/transform/given_extents.h"
-#include "compiler/emit/emit_gpu.h"
+#include "compiler/emit/emitter.h"
 #include "compiler/lower/lower.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/kernel_line.h"
@@ -34,19 +34,23 @@ static std::string schedule_text(const Registry &registry, const KernelOptions &
     return flatten(*p.choice.match.schedule, registry.library(registry.schedule_folders(options.schedule_dirs))).text();
 }
 
-static std::string assembly_text(const PreparedKernel &p, const Limits &limits) {
-    if (p.request.target.is_gpu()) return kernels_of({p.compiled.kernel}, p.request.target).kernels;
-    const TemporaryFolder folder;
-    const std::filesystem::path file = folder.path() / (p.compiled.kernel.name + ".s");
-    emit_limited(library_of({p}), {folder.path() / ("lib" + p.compiled.kernel.name + ".a"), file}, limits);
-    return read_file(file);
+// What people read of the code that an emitter makes.
+static std::string listing(const Emitter &emitter, const PreparedKernel &p, const Limits &limits) {
+    const PreparedLibrary library = library_of({p});
+    return emitter.listing({library.name, kernels_of(library), about(library), true, limits});
 }
 
-static std::string c_text_of(const PreparedKernel &p) {
-    if (p.request.target.is_gpu())
+static std::string c_text_of(const PreparedKernel &p, const Limits &limits) {
+    const Emitter c = c_emitter();
+    if (!c.accepts(p.request.target))
         throw UserError("command.arguments", "show: --what c is for processors, and '" + p.request.target.name +
                                                  "' is a GPU; the source of its kernels is what --what assembly shows.");
-    return c_text(library_of({p}));
+    return listing(c, p, limits);
+}
+
+// Machine code; of what has none, source.
+static std::string assembly_text(const Registry &registry, const PreparedKernel &p, const Limits &limits) {
+    return listing(registry.emitter("library", p.request.target), p, limits);
 }
 
 // A text for each variant, under its condition where there are several.
@@ -74,8 +78,8 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
         const PreparedKernel p = prepare(registry, options, "", printing_notes(options));
         return memory_text(p, given_extents(p.request.bound, parse_shape(extents, "--extents")));
     }
-    if (what == "c") return c_text_of(prepare(registry, options, "", printing_notes(options)));
-    if (what == "assembly") return assembly_text(prepare(registry, options, "", printing_notes(options)), limits);
+    if (what == "c") return c_text_of(prepare(registry, options, "", printing_notes(options)), limits);
+    if (what == "assembly") return assembly_text(registry, prepare(registry, options, "", printing_notes(options)), limits);
     const Algorithm bound = bind_extents(load_algorithm(registry, options), parse_shape(options.shape));
     return as_json ? json_text(to_json(bound), 2) + "\n" : to_text(bound);
 }

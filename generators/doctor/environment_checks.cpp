@@ -10,8 +10,8 @@
 #include "algorithms/build/tile_functions.h"
 #include "generators/output/loaded_kernel.h"
 #include "generators/registry/devices.h"
-#include "generators/registry/installed_program.h"
 #include "generators/registry/versions.h"
+#include "support/processes/installed_program.h"
 #include "support/text/error.h"
 
 namespace tessera {

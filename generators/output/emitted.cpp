@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "algorithms/text/hash.h"
-#include "compiler/emit/emit_source.h"
 #include "generators/registry/versions.h"
 #include "support/text/error.h"
 
@@ -17,10 +16,6 @@ std::vector<TargetKernels> kernels_of(const PreparedLibrary &library) {
             for (Kernel &kernel : of_targets[t].compiled.kernels()) targets.back().kernels.push_back(std::move(kernel));
     }
     return targets;
-}
-
-void emit_limited(const PreparedLibrary &library, const EmitOptions &options, const Limits &limits) {
-    run_limited(compiling(library.name), limits, [&] { emit_library(kernels_of(library), options); });
 }
 
 std::string line_start(const PreparedLibrary &library, const PreparedKernel &kernel) {
@@ -41,13 +36,12 @@ static std::vector<std::string> about(const PreparedLibrary &library, const Prep
     return lines;
 }
 
-std::string c_text(const PreparedLibrary &library) {
-    const TargetKernels all = kernels_of(library).at(0);
+std::vector<std::string> about(const PreparedLibrary &library) {
     std::vector<std::string> lines;
     if (library.is_module) lines.push_back(fmt::format("Tessera {}; library {}", tessera_version(), library.name));
     for (const std::vector<PreparedKernel> &targets : library.kernels)
         for (std::string &line : about(library, targets[0])) lines.push_back(std::move(line));
-    return source_of(all.kernels, all.target, lines);
+    return lines;
 }
 
 std::string tiles_text(const PreparedLibrary &library) {

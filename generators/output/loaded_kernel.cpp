@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "bench/measure/caller.h"
-#include "compiler/emit/emit_library.h"
+#include "compiler/emit/emitter.h"
 #include "compiler/emit/spec.h"
 #include "generators/output/emitted.h"
 #include "runtime/abi/kernel.h"
@@ -85,12 +85,13 @@ void check_runs_here(const Target &target) {
 
 fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
     check_runs_here(p.request.target);
-    const fs::path archive = folder.path() / ("lib" + p.compiled.kernel.name + ".a"), source = folder.path() / "caller.c",
-                   object = folder.path() / "kernel.so";
-    emit_limited(library_of({p}), {archive, {}}, limits);
+    const fs::path source = folder.path() / "caller.c", object = folder.path() / "kernel.so";
+    const PreparedLibrary library = library_of({p});
     write_into(source, source_of(p.compiled.kernels()));
-    run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()},
-           folder.path() / "cc.log", limits);
+    std::vector<std::string> command = {"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string()};
+    for (std::string &argument : library_emitter().load({library.name, kernels_of(library), {}, false, limits}, folder.path()))
+        command.push_back(std::move(argument));
+    run_cc(command, folder.path() / "cc.log", limits);
     return object;
 }
 

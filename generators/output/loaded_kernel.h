@@ -16,7 +16,7 @@ namespace tessera {
 void check_runs_here(const Target &target);
 
 // Emits and links the kernel and what packs its operands; gives the shared object's path in `folder`. UserError command.cc
-// when the C compiler is missing or fails, compile.limit when it takes too long, and those of check_runs_here and emit_limited.
+// when the C compiler is missing or fails, compile.limit when it takes too long, and those of check_runs_here.
 std::filesystem::path link_kernel(const PreparedKernel &prepared, const Limits &limits, const TemporaryFolder &folder);
 
 class LoadedKernel {

@@ -67,6 +67,50 @@ Registry &Registry::add_analyser(const std::string &name, const std::string &sum
     return *this;
 }
 
+Registry &Registry::add_emitter(const Emitter &emitter) {
+    emitters_.push_back({emitter.name, emitter.summary, emitter});
+    return *this;
+}
+
+// The first is what a generator makes where nobody says what.
+static std::vector<Emitter> own_emitters() { return {library_emitter(), c_emitter(), opencl_emitter(), cuda_emitter()}; }
+
+std::vector<Emitter> Registry::all_emitters() const {
+    std::vector<Emitter> all = own_emitters();
+    for (const Extension<Emitter> &one : emitters_) all.push_back(one.value);
+    return all;
+}
+
+static std::vector<std::string> names_of(const std::vector<Emitter> &emitters) {
+    std::vector<std::string> names;
+    for (const Emitter &one : emitters)
+        if (std::find(names.begin(), names.end(), one.name) == names.end()) names.push_back(one.name);
+    return names;
+}
+
+std::vector<std::string> Registry::emitter_names() const { return names_of(all_emitters()); }
+
+std::vector<std::string> Registry::emitter_meanings() const {
+    std::vector<std::string> meanings;
+    for (const std::string &name : emitter_names()) {
+        const std::vector<Emitter> all = all_emitters();
+        const auto first = std::find_if(all.begin(), all.end(), [&](const Emitter &one) { return one.name == name; });
+        meanings.push_back(name + ": " + first->summary);
+    }
+    return meanings;
+}
+
+Emitter Registry::emitter(const std::string &name, const Target &target) const {
+    std::vector<Emitter> accepting = all_emitters();
+    const std::string standard = accepting.front().name;
+    std::erase_if(accepting, [&](const Emitter &one) { return !one.accepts(target); });
+    for (const Emitter &one : accepting)
+        if (one.name == name) return one;
+    if (name == standard && !accepting.empty()) return accepting.front();
+    throw UserError("command.emit", "--emit " + printable(name) + ": expected a form in which kernels for '" + target.name +
+                                        "' come out; those are " + join(names_of(accepting)) + ". Choose one of them, or another target.");
+}
+
 const std::vector<std::string> &views() {
     static const std::vector<std::string> all = {"algorithm", "schedule", "lowering", "tiles", "bits", "memory", "c", "assembly"};
     return all;
@@ -154,6 +198,9 @@ void Registry::check() const {
     check_extensions("cost model", cost_models_, cost_model_words());
     check_extensions("mutator", mutators_, {});
     check_extensions("analyser", analysers_, views());
+    check_extensions("emitter", emitters_, names_of(own_emitters()));
+    for (const Extension<Emitter> &one : emitters_)
+        check_not_empty("emitter '" + one.name + "'", one.value.accepts ? static_cast<bool>(one.value.emit) : false);
     for (const Extension<TargetSource> &one : targets_)
         if (const auto *target = std::get_if<Target>(&one.value)) checked(one.name, *target);
 }

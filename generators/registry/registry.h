@@ -6,6 +6,7 @@
 //         .add_cost_model("by_bytes", "fewest bytes first", by_bytes)              tune --model by_bytes, check --model by_bytes
 //         .add_mutator("no_parallel", "one thread or all", no_parallel)            decisions that tune asks too
 //         .add_analyser("cache_lines", "cache lines of each buffer", cache_lines)  show --what cache_lines
+//         .add_emitter(wgsl_emitter())                                             generate --emit wgsl
 //
 // Registering never throws, so that a main needs no handler; what is wrong with a registration is reported when the
 // generator starts, as a UserError like any other.
@@ -21,6 +22,7 @@
 #include "algorithms/build/option.h"
 #include "algorithms/ir/algorithm.h"
 #include "autotune/space/search_space.h"
+#include "compiler/emit/emitter.h"
 #include "compiler/tile/tile_program.h"
 #include "costmodel/model/cost_model.h"
 #include "schedules/artifact/library.h"
@@ -67,6 +69,8 @@ public:
     // Its decisions are asked last, in every search of this generator; in the order of registration.
     Registry &add_mutator(const std::string &name, const std::string &summary, Mutator mutate);
     Registry &add_analyser(const std::string &name, const std::string &summary, Analyse analyse);
+    // A form in which kernels come out, by its own name.
+    Registry &add_emitter(const Emitter &emitter);
 
     // UserError generator.duplicate: a name is registered twice, or is Tessera's own. generator.entry: a name that the command line cannot
     // take, or an empty function. generator.target: a target whose code is not that of one of Tessera's. Files and folders are not looked
@@ -95,6 +99,11 @@ public:
     Numerics numerics(const std::string &name) const;
     // The registered ones behind Tessera's.
     std::vector<std::string> numerics_names() const;
+    // What --emit names, for this target; of "library", where that does not accept it, the first that does. UserError command.emit.
+    Emitter emitter(const std::string &name, const Target &target) const;
+    // The words of --emit, Tessera's own first, each with what comes out.
+    std::vector<std::string> emitter_names() const;
+    std::vector<std::string> emitter_meanings() const;
     // The file that such a target is read from, where it is one.
     std::optional<std::filesystem::path> target_file(const std::string &name) const;
 
@@ -113,6 +122,9 @@ private:
     std::vector<Extension<MakeCostModel>> cost_models_;
     std::vector<Extension<Mutator>> mutators_;
     std::vector<Extension<Analyse>> analysers_;
+    std::vector<Extension<Emitter>> emitters_;
+
+    std::vector<Emitter> all_emitters() const;
 };
 
 // The one of that name, or nothing.

@@ -4,8 +4,8 @@
 
 #include "schedules/target/target.h"
 #include "schedules/target/target_file.h"
-#include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
+#include "tests/support/fake_path.h"
 
 namespace tessera::test_doctor {
 

@@ -1,7 +1,7 @@
 #include "generators/doctor/environment_checks.h"
 
-#include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
+#include "tests/support/fake_path.h"
 
 namespace tessera::test_environment_checks {
 

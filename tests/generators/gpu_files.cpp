@@ -1,10 +1,10 @@
-#include "generators/output/gpu_files.h"
+#include "compiler/emit/emitter.h"
 
 #include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
-#include "generators/registry/installed_program.h"
+#include "support/processes/installed_program.h"
 #include "support/text/sha256.h"
 #include "tests/generators/harness.h"
 

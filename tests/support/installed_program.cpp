@@ -1,7 +1,7 @@
-#include "generators/registry/installed_program.h"
+#include "support/processes/installed_program.h"
 
-#include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
+#include "tests/support/fake_path.h"
 
 namespace tessera::test_installed_program {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "support/files/output_folder.h"
-#include "tests/generators/harness.h"
+#include "tests/support/shell.h"
 
 namespace tessera::test {
 

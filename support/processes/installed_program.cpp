@@ -1,4 +1,4 @@
-#include "generators/registry/installed_program.h"
+#include "support/processes/installed_program.h"
 
 #include <unistd.h>
 
