@@ -249,7 +249,7 @@ static void compare(const Schedule &a, const Schedule &b, Pairs &pairs) {
     pairs.differing += !same && differs;
 }
 
-TEST_CASE("schedules of random programs with one bits hash give equal bits") {
+TEST_CASE("schedules of random programs with one bits hash give equal bits", "[random]") {
     std::mt19937 random(number("TESSERA_RANDOM_SEED", 20));
     Pairs pairs;
     for (unsigned i = 0, n = number("TESSERA_RANDOM_PROGRAMS", 250); i < n; i++) {
