@@ -129,7 +129,7 @@ void CallChecker::check_carried(const Tensor *input, const std::string &name, co
     for (const Expr &e : start == call_.tensors.end() ? std::vector<Expr>{} : start->second.index)
         walk(e, [&](const Expr &n) {
             if (n.kind() == ExprKind::variable && n->name == call_.repeat->dim)
-                fail("it carries '" + name + "', and what the first round takes for it is told by the round '" + n->name +
+                fail("it carries '" + name + "', whose first value depends on the repetition '" + n->name +
                      "'; expected an index without it.");
         });
     const Tensor &result = *find_output(output);
@@ -162,19 +162,19 @@ void CallChecker::check_repeat() const {
         carried.insert(from);
     }
     if (!r.until.empty()) {
-        output("it ends by", r.until);
+        output("it stops early by", r.until);
         if (!r.stacked.empty())
-            fail(
-                "it ends by '" + r.until + "' and stacks '" + *r.stacked.begin() +
-                "', of which rounds that are not run would have nothing; expected one or the other. Write to a state in place of a stack.");
+            fail("it stops early by '" + r.until + "' and stacks '" + *r.stacked.begin() +
+                 "': a repeated call cannot both stop early and stack a result, since repetitions that never run would leave gaps. Write "
+                 "the value to a state instead.");
         const Tensor &flag = *find_output(r.until);
         if (flag.dtype != DType::boolean || !flag.dims.empty())
-            fail("it ends by '" + r.until + "' of type " + name_of(flag.dtype) + " and the dims [" +
+            fail("it stops early by '" + r.until + "' of type " + name_of(flag.dtype) + " and the dims [" +
                  (flag.dims.empty() ? "" : join(flag.dims)) + "]; expected one bool.");
     }
     for (const std::string &name : callee_.outputs)
         if (!carried.count(name) && !r.stacked.count(name) && name != r.until && !prove(Expr(1) <= extent(r.dim), Bounds(scope_.dims)))
-            fail("of no rounds its output '" + name + "' would be nothing, and '" + r.dim +
+            fail("without any repetition its output '" + name + "' would have no value, and '" + r.dim +
                  "' is not known to be at least 1; constrain it, or carry or stack that output.");
 }
 

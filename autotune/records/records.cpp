@@ -69,7 +69,7 @@ Statement &bind(Statement &s, const Measurement &m) {
     return s.bind(static_cast<int64_t>(m.workspace_bytes)).bind(static_cast<int64_t>(m.code_bytes)).bind(m.compile_s);
 }
 
-// Of the columns from there on.
+// Reads the columns from there on.
 Measurement measurement_in(const fs::path &file, const Statement &row, int column) {
     Measurement m;
     try {
@@ -324,12 +324,12 @@ Claim::Claim(Records &records, int64_t campaign) : records_(records), campaign_(
     if (!all.begun()) s.db.fail_writing();
     if (const std::optional<Worker> other = worker_on(s.db, campaign))
         throw UserError("records.claimed",
-                        fmt::format("records '{}': expected a campaign that nobody works on, to go on with it; process {} of '{}' does{}. "
-                                    "Wait for it, or begin another one without --resume.",
+                        fmt::format("records '{}': expected a campaign that no process is working on; process {} of '{}' is working on "
+                                    "it{}. Wait for it, or begin another one without --resume.",
                                     s.db.file().string(), other->owner.process, quotable(other->owner.host),
                                     is_here(other->owner)
                                         ? ""
-                                        : fmt::format(", which was heard of {} s ago, and is taken to have ended when that was {} s ago",
+                                        : fmt::format(" (last sign of life {} s ago; it counts as ended after {} s)",
                                                       other->silent_s, silent_s)));
     Statement take(s.db, "insert or replace into claim(campaign, host, boot, process, started) values(?, ?, ?, ?, ?)");
     bind(take.bind(campaign), here).step();

@@ -184,10 +184,11 @@ private:
             for (const json &one : seeds) all.push_back(knobs_from(one));
             return all;
         } catch (const UserError &error) {
-            throw UserError("campaign.records",
-                            fmt::format("{}: the records' campaign {} began with a schedule that is none ({}). Leave out --resume to begin "
-                                        "a new campaign, or name other --records.",
-                                        task_.name, campaign, printable(error.message())));
+            throw UserError(
+                "campaign.records",
+                fmt::format("{}: the records' campaign {} began with a schedule that cannot be read ({}). Leave out --resume to begin "
+                            "a new campaign, or name other --records.",
+                            task_.name, campaign, printable(error.message())));
         }
     }
 

@@ -154,7 +154,7 @@ bool ErrorFollower::judge(const Tape::Application &f, const Register *frame) {
     }
     if (!FunctionImages::is_known(*f.function)) {
         if (images_.has_one_definition(*f.function)) return false;
-        error(f.target) = lose("a function has another definition in f64, and nobody claims how far the two are apart");
+        error(f.target) = lose("a function is defined differently in f64, and no bound on the difference is stated");
         return true;
     }
     double bound = std::isnan(value) ? unknown_error : distance(value, images_.image(*f.function, x));

@@ -122,12 +122,14 @@ bool runs_in_parallel(const Call &call, const Knobs &k) {
     if (k.parallel != std::vector<std::string>{call.repeat->dim})
         refuse("expected the dim that it repeats over, '" + call.repeat->dim + "', got " + join(k.parallel) + ".");
     const Repeat &r = *call.repeat;
-    if (!r.carried.empty()) refuse("a round takes what the one before gives ('" + r.carried.begin()->first + "'), so they run in order.");
-    if (!r.until.empty()) refuse("whether there is a round is known after the one before ('" + r.until + "'), so they run in order.");
+    if (!r.carried.empty())
+        refuse("each repetition takes the result of the one before ('" + r.carried.begin()->first + "'), so they run in order.");
+    if (!r.until.empty()) refuse("each repetition decides whether there is a next one ('" + r.until + "'), so they run in order.");
     for (const std::string &output : call.callee->outputs)
-        if (!r.stacked.count(output)) refuse("its output '" + output + "' is the last round's; stack it, or leave the rounds in order.");
+        if (!r.stacked.count(output))
+            refuse("its output '" + output + "' is that of the last repetition; stack it, or leave the repetitions in order.");
     for (const Tensor &t : call.callee->tensors)
-        if (t.role == Role::state) refuse("its rounds write the state '" + t.name + "', so they run in order.");
+        if (t.role == Role::state) refuse("its repetitions write the state '" + t.name + "', so they run in order.");
     return true;
 }
 

@@ -356,7 +356,9 @@ private:
     // Those that stand in loops of the host run with it, as what is placed in their loops does; they stay stages.
     void gather(const std::string &host, const std::string &guest) {
         if (!a_.find_stage(host))
-            refuse(guest, host, "there is none of its own: it is no stage of the algorithm, or has the loops of another. Name that one.");
+            refuse(guest, host,
+                   "it has no loops of its own: either there is no such stage, or it is itself placed beside another. Name the stage whose "
+                   "loops it shares.");
         auto knobs = knobs_.find(host);
         if (knobs != knobs_.end() && knobs->second.place && knobs->second.place->kind != Place::Kind::root)
             refuse(host, host,
@@ -392,7 +394,7 @@ private:
                        const std::vector<Step> &after) const {
         for (Stage &s : members) {
             if (s.body.index() != host.body.index())
-                refuse(s.name, host.name, "the one is a fold and the other is none, or folds in another way. Place it at root.");
+                refuse(s.name, host.name, "one of them is a fold and the other is not, or they fold differently. Place it at root.");
         }
         check_own_dims(host, members);
         for (Stage &s : members) s = with_dims_of(host, std::move(s), a_);

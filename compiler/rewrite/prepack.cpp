@@ -90,7 +90,7 @@ PackedInput wanted_input(const Algorithm &a, const std::string &stage, const std
 
 void check_dims(const Algorithm &a, const std::string &stage, const Tensor &operand) {
     if (operand.dims.empty())
-        refuse_packing(stage, operand.name, "it is one element, of which there is nothing to pack. Delete the pack (null).");
+        refuse_packing(stage, operand.name, "it has one element, so there is nothing to pack. Delete the pack (null).");
     for (size_t i = 0; i < operand.dims.size(); i++) {
         const Dim &d = a.dim(operand.dims[i]);
         bool varies = false;

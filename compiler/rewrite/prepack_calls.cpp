@@ -42,7 +42,7 @@ Algorithm prepack_calls(Algorithm algorithm, std::map<std::string, Callee> &call
             const Tensor *input = computed.count(view.tensor) ? nullptr : algorithm.find_tensor(view.tensor);
             if (!input || input->role != Role::input)
                 refuse(callee, operand.name,
-                       "what the call takes for it, '" + view.tensor + "', is no input of its caller, where it could be packed.");
+                       "what the call takes for it, '" + view.tensor + "', is not an input of its caller, so it cannot be packed there.");
             if (algorithm.large.count(input->name))
                 refuse(callee, operand.name,
                        "it is a part of '" + input->name + "', which is declared large, and what is packed has positions of 32 bits.");

@@ -191,17 +191,18 @@ int check(const Registry &registry, const CheckOptions &options) {
 Command check_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<CheckOptions>();
     const CommandLine line =
-        program.command("check", "Lower every schedule of a folder again, and say whose programs changed; 1 if any did");
+        program.command("check", "Lower every schedule of a folder again, and list those whose programs changed. Exits 1 if any did");
     line.option("path", options->paths, "Folders of schedules, or files").required().takes("DIR|FILE");
     add_schedule_dirs(line, options->schedule_dirs);
     line.option("--program", options->programs, "The file (*.json) of an algorithm that schedules are for; may be repeated")
         .one_value_each()
         .takes("FILE");
-    line.option("--model", options->model, "What predicts the speed of changed programs, as for 'tune'; default: the models that ship")
+    line.option("--model", options->model,
+                "The cost model that predicts the speed of changed programs, as for 'tune'. Default: the models that ship")
         .takes("NAME|FILE");
     line.flag("--record", options->record,
-              "Keep what the programs are in the folder's tessera-programs.lock, for schedules that no tuning has recorded it in");
-    line.flag("--json", options->json, "For programs");
+              "Write the hashes of the programs to the folder's tessera-programs.lock, for schedules that were not tuned");
+    line.flag("--json", options->json, "Print JSON, for programs");
     return {line, [=, &registry] { return check(with_programs(registry, options->programs), *options); }};
 }
 

@@ -85,7 +85,7 @@ Command bench_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     line.option("--extents", options->extents, "Extents of the dims that the kernel leaves dynamic").takes("DIM=EXTENT");
-    line.seconds("--seconds", timing.seconds, "How long to measure");
+    line.seconds("--seconds", timing.seconds, "Seconds to measure");
     line.flag("--cold-caches", timing.cold,
               "Time calls that find nothing of their data in the caches, as when other work runs between them");
     line.option("--threads", timing.threads, "Threads that the kernel may use").in_range(1, 4096).shows_default();
@@ -95,7 +95,7 @@ Command bench_command(ProgramLine &program, const Registry &registry) {
               "Also count the machine instructions of one call in the kernel's own code; each is stepped over, which takes microseconds");
     line.seconds("--compile-limit-s", timing.compile.seconds, "Most seconds that compiling may take");
     line.seconds("--run-limit-s", timing.run.seconds, "Most seconds that timing may take");
-    line.flag("--json", options->json, "For programs");
+    line.flag("--json", options->json, "Print JSON, for programs");
     return {line, [=, &registry] { return report(registry, *options); }};
 }
 

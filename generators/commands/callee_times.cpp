@@ -93,7 +93,8 @@ std::string text_of(const CalleeTimes &times, const KernelTime &whole) {
         if (!t.is_own)
             text += fmt::format("note: {}: the program's schedule states its stages at '{}' itself; it was timed with its best match\n",
                                 t.callee.algorithm->name, t.callee.scopes.front());
-        if (t.callee.may_end_early) text += fmt::format("note: {}: its rounds may end early; all were counted\n", t.callee.algorithm->name);
+        if (t.callee.may_end_early)
+            text += fmt::format("note: {}: its repetitions may stop early; all of them were counted\n", t.callee.algorithm->name);
     }
     for (const UncountedCall &u : times.uncounted)
         text += fmt::format("note: {} at '{}' is in the remainder: the extent of {} depends on data\n", u.callee, u.scope, u.dim);

@@ -136,7 +136,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     out.publish_together(all, {{depfile, options.depfile}});
 }
 
-// Of one kernel, a module says it with that kernel.
+// For one kernel, a module says it with that kernel.
 static void check_arguments(const CommandLine &line, const GenerateOptions &options) {
     const bool is_module = !options.module.empty() || !options.kernels.empty();
     const char *how = options.module.empty() ? "--kernel" : "--module";
@@ -169,7 +169,7 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         line.option("--kernel", options->kernels, "One of several kernels that one library exports; may be repeated")
             .one_value_each()
             .takes("[NAME=]ALGORITHM[:DIM=EXTENT,...]");
-    line.option("--module", options->module, "The kernels of one library as a file (tessera-module.schema.json)")
+    line.option("--module", options->module, "A file that lists the kernels of one library (tessera-module.schema.json)")
         .takes("FILE")
         .excludes(kernels);
     add_schedule_options(line, options->kernel);
@@ -196,7 +196,7 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         .takes("DIM=EXTENT")
         .needs(certificate);
     line.option("--range", request->ranges,
-                "Also bound ranges and errors for all inputs and parameters of floats that lie so; without a name: all others")
+                "Also bound ranges and errors for all float inputs and parameters in this range; without a name, of all others")
         .takes("NAME=LOWEST,HIGHEST")
         .needs(certificate);
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take; of several kernels, for each");

@@ -20,7 +20,7 @@ namespace tessera {
 
 static Schedule existing(const std::string &name, const Library &library) {
     if (const std::optional<Schedule> schedule = named_schedule(name, library)) return *schedule;
-    throw UserError("command.schedule", "'none' is no schedule to look at; expected a schedule's name or its file (*.json).");
+    throw UserError("command.schedule", "'none' has no fields to show; expected a schedule's name or its file (*.json).");
 }
 
 // The algorithm that the schedule is for, where this generator knows it and it calls others.
@@ -49,9 +49,9 @@ Command explain_command(ProgramLine &program, const Registry &registry) {
     };
     auto options = std::make_shared<Options>();
     const CommandLine line = program.command("explain", "Show which ancestor of a schedule sets each of its fields");
-    line.option("schedule", options->schedule, "Its name, or its file (*.json)").required();
+    line.option("schedule", options->schedule, "The schedule's name, or its file (*.json)").required();
     add_schedule_dirs(line, options->dirs);
-    line.flag("--json", options->json, "For programs");
+    line.flag("--json", options->json, "Print JSON, for programs");
     return {
         line, [=, &registry] {
             const Library library = registry.library(registry.schedule_folders(options->dirs));
@@ -95,9 +95,10 @@ Command diff_command(ProgramLine &program, const Registry &registry) {
         std::vector<std::string> dirs;
     };
     auto options = std::make_shared<Options>();
-    const CommandLine line = program.command("diff", "Show the fields in which two schedules differ, ancestors merged in; 1 if they do");
+    const CommandLine line =
+        program.command("diff", "Show the fields in which two schedules differ, ancestors merged in. Exits 1 if they differ");
     line.option("a", options->a, "A schedule's name, or its file (*.json)").required();
-    line.option("b", options->b, "The other's").required();
+    line.option("b", options->b, "The other schedule's name, or its file (*.json)").required();
     add_schedule_dirs(line, options->dirs);
     return {line, [=, &registry] {
                 const Library library = registry.library(registry.schedule_folders(options->dirs));

@@ -6,19 +6,20 @@
 namespace tessera {
 
 void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
-    line.option("algorithm", options.algorithm, "Its name, as 'list' shows it, or a file (*.json) such as show --json writes").required();
-    line.option(
-            "--numerics", options.numerics,
-            "How numbers are kept, computed and added up: a policy that 'list' shows, or a file (*.json); an algorithm's file says its own")
+    line.option("algorithm", options.algorithm, "The algorithm's name, as 'list' shows it, or a file (*.json) such as show --json writes")
+        .required();
+    line.option("--numerics", options.numerics,
+                "Numerics policy: in which types numbers are kept and computed. A name that 'list' shows, or a file (*.json)")
         .shows_default("f32");
-    line.option("--option", options.options, "What the algorithm is declared with, such as stride=2 padding=3, as 'list' shows it")
-        .takes("NAME=INTEGER")
+    line.option("--option", options.options,
+                "Values of the algorithm's options, such as stride=2 activation=relu; 'list <algorithm>' shows them")
+        .takes("NAME=VALUE")
         .separated_by(',');
     line.option("--shape", options.shape, "Extents to fix, such as N=768 K=3072; other dims stay dynamic").takes("DIM=EXTENT");
 }
 
 void add_schedule_dirs(const CommandLine &line, std::vector<std::string> &dirs) {
-    line.option("--schedule-dir", dirs, "Where schedules are looked up by name, before Tessera's own; may be repeated")
+    line.option("--schedule-dir", dirs, "A folder in which schedules are looked up by name, before Tessera's own; may be repeated")
         .one_value_each()
         .takes("DIR");
 }
@@ -39,7 +40,7 @@ void add_schedule_options(const CommandLine &line, KernelOptions &options) {
                     ", with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
         .shows_default();
     add_schedule_dirs(line, options.schedule_dirs);
-    line.flag("--quiet", options.quiet, "No notes on stderr");
+    line.flag("--quiet", options.quiet, "Print no notes on stderr");
 }
 
 }  // namespace tessera

@@ -75,7 +75,7 @@ const char *stored_name(DType type) {
     throw InternalError("codes and scales have types that a file can keep");
 }
 
-// Of what may be quantised: floats of two bytes or more.
+// What may be quantised: floats of two bytes or more.
 const StoredType *wide_float(const SafeTensor &t) {
     for (const StoredType &known : stored_types)
         if (t.type == known.name && is_float(known.type) && size_of(known.type) > 1) return &known;
@@ -280,29 +280,33 @@ bool matches_pattern(const std::string &name, const std::string &pattern) {
 Command quantize_command(ProgramLine &program) {
     auto o = std::make_shared<QuantizeOptions>();
     const CommandLine line =
-        program.command("quantize", "Make codes of few bits with scales of a model's tensors, and say what that costs");
+        program.command("quantize", "Quantise a model's tensors to codes of few bits with scales, and print the errors that this causes");
     line.option("file", o->file, "The model, a safetensors file").required();
     line.option("-o,--out", o->out, "The safetensors file to write").takes("FILE").required();
     std::vector<std::string> formats = code_format_names();
     for (const Preset &preset : presets) formats.emplace_back(preset.name);
     line.option("--tensors", o->tensors,
-                "Which: a pattern with * and ?, or re: and a regular expression; else all floats with two axes or more")
+                "Tensors to quantise: a pattern with * and ?, or re: and a regular expression. Default: all floats with two axes or more")
         .takes("PATTERN")
         .one_value_each();
-    line.option("--keep", o->keep, "Which of them stay as they are").takes("PATTERN").one_value_each();
-    line.option("--format", o->format, "Of the codes. mxfp8, mxfp4 and nvfp4 say groups and scales too").one_of(formats).shows_default();
-    line.choice("--per", o->per, {"tensor", "channel", "group"}, "What shares a scale").shows_default("channel");
-    line.option("--axis", o->axis, "That of channels, or along which groups lie; below 0 from the last").shows_default("0, of groups -1");
+    line.option("--keep", o->keep, "Tensors among them to leave as they are").takes("PATTERN").one_value_each();
+    line.option("--format", o->format, "Format of the codes. mxfp8, mxfp4 and nvfp4 also decide groups and scales")
+        .one_of(formats)
+        .shows_default();
+    line.choice("--per", o->per, {"tensor", "channel", "group"}, "Elements that share a scale: a channel, a group or the whole tensor")
+        .shows_default("channel");
+    line.option("--axis", o->axis, "Axis of the channels, or along which groups lie; below 0 counts from the last")
+        .shows_default("0, of groups -1");
     line.option("--group", o->group, "Elements of a group").shows_default();
-    line.option("--scales", o->scale_type, "Their type").one_of({"f32", "f16", "bf16", "f8e8m0fnu", "f8e4m3fn"}).shows_default();
+    line.option("--scales", o->scale_type, "Type of the scales").one_of({"f32", "f16", "bf16", "f8e8m0fnu", "f8e4m3fn"}).shows_default();
     line.choice("--scale", o->fit, {"minmax", "percentile", "mse"},
-                "How they are chosen: by extremes, a percentile, or the least square error")
+                "Rule that chooses scales: by extremes, a percentile, or the least square error")
         .shows_default("minmax");
-    line.option("--percentile", o->percent, "For --scale percentile").number_in(50, 100).shows_default();
-    line.flag("--zero-points", o->zero_points, "Ranges of integers need not be symmetric around 0");
-    line.flag("--symmetric", o->zero_points, "They are: no zero points, as without this option").excludes(line.added("--zero-points"));
+    line.option("--percentile", o->percent, "Percentile for --scale percentile").number_in(50, 100).shows_default();
+    line.flag("--zero-points", o->zero_points, "Allow ranges of integers that are not symmetric around 0, with zero points");
+    line.flag("--symmetric", o->zero_points, "No zero points. This is the default").excludes(line.added("--zero-points"));
     line.flag("--transpose", o->transpose, "Write [N, K] as [K, N], as products with --numerics int8 take it");
-    line.flag("--simulate", o->simulate, "Write what codes stand for, in the tensor's own type and shape: to try a program's accuracy")
+    line.flag("--simulate", o->simulate, "Write the quantised values in the tensor's own type and shape, to try a program's accuracy")
         .excludes(line.added("--transpose"));
     line.flag("--json", o->json, "Print JSON");
     return {line, [=] {

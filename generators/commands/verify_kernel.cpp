@@ -105,7 +105,7 @@ void print_stability(const PreparedKernel &p, const ordered_json &stability) {
                                                        s["error"].get<double>()));
     }
     const std::string found = stability["found"].get<std::string>();
-    if (stability["proved"].get<bool>()) std::cout << "proved: no stage of floats overflows or is no number for inputs in the ranges\n";
+    if (stability["proved"].get<bool>()) std::cout << "proved: no stage of floats overflows or becomes NaN for inputs in the ranges\n";
     else if (!found.empty()) std::cout << "not stable: " << found << "\n";
     else std::cout << fmt::format("not proved; none of {} samples at the ends of the ranges shows it\n", stability["samples"].get<int>());
 }
@@ -214,8 +214,8 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
     line.option("--shapes", options->shapes, "Shapes to try; one more for each variant that none of them reaches")
         .in_range(1, INT32_MAX)
         .shows_default();
-    line.option("--seed", options->seed, "Of shapes and data").integer_in(0, INT64_MAX).shows_default();
-    line.option("--threads", options->threads, "Also run with so many threads").in_range(1, 4096).shows_default();
+    line.option("--seed", options->seed, "Random seed for shapes and test data").integer_in(0, INT64_MAX).shows_default();
+    line.option("--threads", options->threads, "Also run with this many threads").in_range(1, 4096).shows_default();
     line.seconds("--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
     line.seconds("--run-limit-s", options->run.seconds, "Most seconds that running may take");
     line.flag(
@@ -224,10 +224,10 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
         "is measured");
     line.flag(
         "--stable", options->stable,
-        "Also prove that no stage of floats overflows or is no number at --extents, for all inputs in --range; 1 if it is not proved");
-    line.option("--range", options->ranges, "What --stable takes inputs and parameters of floats to lie in; without a name: all others")
+        "Also prove that no float overflows or becomes NaN at --extents, for all inputs in --range. Exits 1 if that cannot be proved");
+    line.option("--range", options->ranges, "The range of a float input or parameter that --stable assumes; without a name, of all others")
         .takes("NAME=LOWEST,HIGHEST");
-    line.flag("--json", options->json, "For programs");
+    line.flag("--json", options->json, "Print JSON, for programs");
     return {line, [=, &registry] { return report(prepare(registry, options->kernel, "", printing_notes(options->kernel)), *options); }};
 }
 

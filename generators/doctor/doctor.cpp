@@ -147,11 +147,11 @@ int calibrate(const Registry &registry, const DoctorOptions &options) {
 Command doctor_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<DoctorOptions>();
     const CommandLine line =
-        program.command("doctor", "Show what this machine is and what is missing for what; 1 if it cannot generate for itself");
-    const CommandOption json = line.flag("--json", options->json, "For programs");
+        program.command("doctor", "Describe this machine and list missing tools. Exits 1 if kernels cannot be built here");
+    const CommandOption json = line.flag("--json", options->json, "Print JSON, for programs");
     const CommandOption calibrating =
         line.flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file").excludes(json);
-    line.option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout").needs(calibrating).takes("FILE");
+    line.option("-o,--out", options->out, "The target file (*.json) to write. Default: stdout").needs(calibrating).takes("FILE");
     line.option("--target", options->target, "The target whose vectors are measured").needs(calibrating).shows_default();
     line.seconds("--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less").needs(calibrating);
     return {line, [=, &registry] { return options->calibrate ? calibrate(registry, *options) : examine(*options); }};

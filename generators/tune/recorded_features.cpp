@@ -28,7 +28,7 @@ static Algorithm algorithm_in(const Registry &registry, const nlohmann::json &do
 // A whole number as campaigns record it.
 static int64_t count_in(const nlohmann::json &value, int64_t most) {
     if (!value.is_number_integer() || value < 1 || value > most)
-        throw UserError("records.document", "what was tuned has a number that is none of a machine");
+        throw UserError("records.document", "what was tuned has a number that no machine can have");
     return value;
 }
 

@@ -136,8 +136,8 @@ Command records_command(ProgramLine &program, const Registry &registry) {
         .required()
         .one_of({"list", "merge", "export", "prune"});
     line.option("file", options->file, "The database").required();
-    line.option("others", options->others, "For merge: databases of other machines");
-    line.option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")
+    line.option("others", options->others, "Databases of other machines, to merge");
+    line.option("--fewest", options->fewest, "Smallest number of measured trials with which prune keeps a campaign")
         .integer_in(1, max_trials)
         .shows_default();
     return {line, [=, &registry] {

@@ -192,7 +192,8 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     CampaignOptions &c = options->campaign;
     c.measure.compile.seconds = 20;
     c.measure.jobs = std::max(1, this_machine().threads);
-    const CommandLine line = program.command("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
+    const CommandLine line =
+        program.command("tune", "Search for a faster schedule for one shape on this machine, and write it as an artifact");
     add_algorithm_options(line, options->kernel);
     line.added("algorithm").required(false);
     line.added("--shape").means(
@@ -202,7 +203,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
         .takes("FILE");
     line.flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
     line.flag("--callees", asked->callees,
-              "Of a program, tune each algorithm that it calls, at its shape, with one budget: an artifact for each");
+              "Tune each algorithm that a program calls, at its shape, with one budget, and write an artifact for each");
     add_schedule_options(line, options->kernel);
     line.added("--schedule")
         .means(
@@ -218,9 +219,10 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
         .integer_in(1, max_trials)
         .shows_default("64, or as many as --budget-s allows");
     line.seconds("--budget-s", c.seconds, "Most seconds to search").shows_default("no limit");
-    line.option("--seed", c.search.seed, "Of proposals and data").integer_in(0, INT64_MAX).shows_default();
-    line.option("--batch", c.batch, "Candidates that are proposed at a time").in_range(1, 1024).shows_default();
-    line.option("--population", c.search.population, "Candidates that are judged for each batch, and for the first one six times as many")
+    line.option("--seed", c.search.seed, "Random seed for candidates and test data").integer_in(0, INT64_MAX).shows_default();
+    line.option("--batch", c.batch, "Candidates proposed at a time").in_range(1, 1024).shows_default();
+    line.option("--population", c.search.population,
+                "Candidates that the cost model scores for each batch; six times as many for the first")
         .in_range(8, 100000)
         .shows_default();
     line.option("--exploration", c.search.exploration,
@@ -237,7 +239,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     for (const auto &model : registry.cost_models()) models += "; " + model.name + ": " + model.summary;
     line.option("--model", options->model, models).takes("FILE");
     line.option("--records", options->records, "The database of measurements").shows_default().takes("FILE");
-    line.flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed, with all of its trials");
+    line.flag("--resume", c.resume, "Continue the last campaign of the same task, options and seed, with all its trials");
     line.option("--out", options->out, "The folder of schedules to write to").shows_default().takes("DIR");
     line.option("--name", options->name, "The artifact's name; default: <algorithm>/<numerics>/<target>/<shape>");
     line.option("--runner", options->runners,
@@ -254,19 +256,21 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     line.flag("!--unseeded", c.seeded, "Compare with the base schedule, but do not begin the search from it");
     line.choice("--metric", c.goal.metric,
                 {name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)},
-                "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "
-                "workspace while the speed is --least-speed")
+                "Metric to minimise: latency, throughput (the time of --threads callers at once), code-size or workspace. The last two "
+                "are bytes, and keep the speed of --least-speed")
         .shows_default("latency")
         .takes("latency|throughput|code-size|workspace");
-    line.option("--least-speed", c.goal.min_speed, "Of the base's speed, where bytes are to be small").number_in(0.01, 10).shows_default();
+    line.option("--least-speed", c.goal.min_speed, "When minimising bytes: smallest acceptable speed, as a fraction of the baseline's")
+        .number_in(0.01, 10)
+        .shows_default();
     line.flag("--keep-bits", c.search.keep_bits,
               "Take only schedules whose results have the bits of the base's: its reduction trees (show --what bits)");
     line.flag("--deterministic", options->deterministic,
               "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed "
               "gives one artifact");
-    line.flag("--dry-run", options->dry_run, "Only list the decisions of the space");
+    line.flag("--dry-run", options->dry_run, "List the decisions of the search space, and stop");
     line.option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner").takes("FILE");
-    line.flag("--json", options->json, "For programs");
+    line.flag("--json", options->json, "Print JSON, for programs");
     return {line, [=, &registry] {
                 asked->given = line.given();
                 if (asked->has("--budget-s") && !asked->has("--trials")) asked->tune.campaign.trials = max_trials;

@@ -130,7 +130,7 @@ static void check_not_empty(const ScheduledKernel &p, const Extents &extents) {
             if (extent < 1)
                 throw UserError(
                     "tune.extents",
-                    fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}, of which there is nothing to measure. "
+                    fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}: an empty kernel has no time. "
                                 "Tune for the extents that the kernel mostly runs with; the schedule is right for {} too.",
                                 p.request.declared.name, dim, extent, extent));
 }
@@ -291,8 +291,8 @@ static void check_extends_others(const TuneRun &run, const std::string &name) {
         if (s.name() == name)
             throw UserError(
                 "schedule.cycle",
-                fmt::format("tune: artifact '{}': expected a name that is none of those that it will extend, got that of {}the schedule "
-                            "to beat, '{}'. Give it another with --name, or beat another with --schedule.",
+                fmt::format("tune: artifact '{}': expected a name that differs from those of the schedules it extends, got that of {}the "
+                            "schedule to beat, '{}'. Give it another with --name, or beat another with --schedule.",
                             name, name == parent->name() ? "" : "an ancestor of ", parent->name()));
 }
 

@@ -150,7 +150,7 @@ PrefetchRule prefetch(const json &value, const std::set<std::string> &stages, co
     PrefetchRule result;
     if (!value.contains("loop")) {
         if (value.contains("ahead"))
-            (where / "ahead").fail("schedule.syntax", "there is no loop to go ahead in. Name one, as in \"loop\": \"y.M\", or remove it.");
+            (where / "ahead").fail("schedule.syntax", "\"ahead\" needs a loop. Name one, as in \"loop\": \"y.M\", or remove it.");
         return result;
     }
     const std::string text = string(value["loop"], where / "loop", "a loop of a stage");
@@ -162,7 +162,7 @@ PrefetchRule prefetch(const json &value, const std::set<std::string> &stages, co
     return result;
 }
 
-// Of a reduction tree.
+// The lanes of a reduction tree.
 std::vector<int64_t> tree_levels(const json &list, const FieldPlace &where) {
     constexpr size_t most = 8;
     std::vector<int64_t> levels;
@@ -386,8 +386,7 @@ void check_stages(const json &stages, const FieldPlace &where) {
             if (knobs.is_object() && knobs.empty())
                 (where / name)
                     .fail("schedule.empty-stage",
-                          "the stage '" + name +
-                              "' has no knobs, so that nobody can tell whether there is such a stage. State one, or remove it.");
+                          "the stage '" + name + "' has no knobs, so it says nothing. State one, or remove the stage.");
             read_knobs(knobs, names, where / name);
         }
 }

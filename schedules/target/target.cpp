@@ -272,7 +272,7 @@ std::vector<Target> targets_named(const std::string &list, const std::function<T
                 throw UserError(
                     "target.no-baseline",
                     "targets '" + list + "': '" + last.name + "' has " + feature + " and '" + target.name +
-                        "' has not, so none of them is the least; expected one whose features all others have. Add it, such as " +
+                        "' does not, so there is no baseline; expected one target whose features all others have. Add one, such as " +
                         name_of(target.arch) + ".");
     return targets;
 }

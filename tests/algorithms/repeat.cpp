@@ -122,13 +122,14 @@ TEST_CASE("what no call may repeat") {
         [](Algorithm &, Call &c) {
             c.repeat->carried = {{"b", "y"}};
         },
-        "it carries 'b', and what the first round takes for it is told by the round 'T'; expected an index without it.");
+        "it carries 'b', whose first value depends on the repetition 'T'; expected an index without it.");
     refused([](Algorithm &, Call &c) { c.repeat->stacked.clear(), c.repeat->until = "y"; },
-            "it ends by 'y' of type f32 and the dims [N]; expected one bool.");
+            "it stops early by 'y' of type f32 and the dims [N]; expected one bool.");
     refused([](Algorithm &, Call &c) { c.repeat->until = "enough"; },
-            "it ends by 'enough' and stacks 'enough', of which rounds that are not run would have nothing;");
+            "it stops early by 'enough' and stacks 'enough': a repeated call cannot both stop early and stack a result,");
     refused([](Algorithm &, Call &c) { c.repeat->carried.clear(); },
-            "of no rounds its output 'y' would be nothing, and 'T' is not known to be at least 1; constrain it, or carry or stack that "
+            "without any repetition its output 'y' would have no value, and 'T' is not known to be at least 1; constrain it, or carry or "
+            "stack that "
             "output.");
 }
 

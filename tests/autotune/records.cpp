@@ -407,7 +407,7 @@ TEST_CASE("a campaign that somebody works on is refused; one whose owner is gone
     REQUIRE(read(ready[0], &byte, 1) == 1);
     check_words([&] { Claim(here, id); },
                 {"error[records.claimed]: records '" + file.string() +
-                     "': expected a campaign that nobody works on, to go on with it; process " + std::to_string(child) + " of '",
+                     "': expected a campaign that no process is working on; process " + std::to_string(child) + " of '",
                  "Wait for it, or begin another one without --resume."});
     const int64_t other = here.campaign("another", {{"id", "1"}});
     { const Claim claim(here, other); }
@@ -426,11 +426,11 @@ TEST_CASE("a campaign whose owner is in another container is free once nothing w
     auto claim = std::make_unique<Claim>(here, id);
     run_sql(file, "update claim set boot = 0, host = 0; update beat set seconds = seconds - 300");
     check_words([&] { Claim(here, id); },
-                {"error[records.claimed]", "' does, which was heard of 30",
-                 "is taken to have ended when that was 600 s ago. Wait for it, or begin another one without --resume."});
+                {"error[records.claimed]", "' is working on it (last sign of life 30",
+                 "it counts as ended after 600 s). Wait for it, or begin another one without --resume."});
     CHECK(here.prune(2).claimed == 1);
     run_sql(file, "update beat set seconds = seconds + 500");  // its clock is ahead of this one's
-    check_words([&] { Claim(here, id); }, {"error[records.claimed]", "' does, which was heard of 0 s ago"});
+    check_words([&] { Claim(here, id); }, {"error[records.claimed]", "' is working on it (last sign of life 0 s ago"});
     run_sql(file, "update beat set seconds = seconds - 801");
     const Claim taken(here, id);
     run_sql(file, "update claim set boot = 1, host = 1");  // as if another had taken it
@@ -464,7 +464,7 @@ TEST_CASE("whatever is added is a sign of life on all that a process has claimed
             if (again) here.add_again(one, "sha256:0", trial(0, 1).measurement);
             else here.add(one, {trial(0, 1)});
             run_sql(file, "update claim set boot = 0, host = 0");
-            for (int64_t id : {one, two}) check_words([&] { Claim(here, id); }, {"error[records.claimed]", "heard of"});
+            for (int64_t id : {one, two}) check_words([&] { Claim(here, id); }, {"error[records.claimed]", "sign of life"});
         }
         run_sql(file, "delete from claim");
     }

@@ -205,12 +205,12 @@ TEST_CASE("what a call that repeats cannot be") {
         "error[schedule.call]: layers: it repeats its callee, which is emitted once; expected 'once', or nothing, got 'inline'.");
     auto parallel = [](const std::string &scope, const std::string &dim) { return [=](Stages &s) { s[scope].parallel = {dim}; }; };
     refused("layers_repeated", "avx2", parallel("layers", "N"),
-            "error[schedule.parallel]: layers: a round takes what the one before gives ('x'), so they run in order.");
+            "error[schedule.parallel]: layers: each repetition takes the result of the one before ('x'), so they run in order.");
     refused("heads_in_turn", "avx2", parallel("head", "M"),
             "error[schedule.parallel]: head: expected the dim that it repeats over, 'H', got M.");
     refused("search", "avx2", parallel("rounds", "T"), "so they run in order.");
     refused("last_of", "avx2", parallel("rounds", "T"),
-            "rounds: its output 'next' is the last round's; stack it, or leave the rounds in order.");
+            "rounds: its output 'next' is that of the last repetition; stack it, or leave the repetitions in order.");
     refused("caches", "avx2", parallel("rounds", "T"), "so they run in order.");
     refused("views_once", "avx2", parallel("a", "M"), "a: a call has no loop that could run in parallel; its callee's stages may have.");
     refused(

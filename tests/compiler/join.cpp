@@ -86,9 +86,9 @@ TEST_CASE("stages that cannot share loops are refused with words") {
     const Tile far = f.tile(load("s", DType::f32, {extent("N") - 1 - variable("N")}), {N});  // (N)
     f.update("put", s, {f.index(N)}, v);
     const Algorithm a = f.output("y", shares).output("z", columns + next).output("reversed", far * v2).build();
-    refused(
-        a, {{"sums", "shares"}},
-        "sums: it cannot share the loops of 'shares': the one is a fold and the other is none, or folds in another way. Place it at root.");
+    refused(a, {{"sums", "shares"}},
+            "sums: it cannot share the loops of 'shares': one of them is a fold and the other is not, or they fold differently. Place it "
+            "at root.");
     refused(a, {{"sums", "columns"}},
             "columns: it cannot share the loops of 'sums': it needs 'shares', which needs one of the two and "
             "would run after both. Place it at root.");

@@ -452,7 +452,7 @@ TEST_CASE("what cannot be packed ahead of time") {
     scalar.steps.push_back(
         Stage{"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
     refused(scalar, {{"scaled", pack("s")}},
-            {"scaled: cannot pack 's' ahead of time: it is one element, of which there is nothing to pack."});
+            {"scaled: cannot pack 's' ahead of time: it has one element, so there is nothing to pack."});
     refused(library::matmul({}), {{"y", pack("w")}},
             {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
     // A call that is emitted once takes what its caller has.
@@ -460,8 +460,8 @@ TEST_CASE("what cannot be packed ahead of time") {
     Stages once = {{"down", {}}, {"down.acc", pack(ffn.calls()[1].tensors.at("x").tensor)}};
     once["down"].call = "once";
     refused(ffn, once,
-            {"error[schedule.prepack]: down: cannot pack 'x' of linear ahead of time: what the call takes for it, 'up.y', is no "
-             "input of its caller, where it could be packed. Pack it at a loop of the stage."});
+            {"error[schedule.prepack]: down: cannot pack 'x' of linear ahead of time: what the call takes for it, 'up.y', is not an input "
+             "of its caller, so it cannot be packed there. Pack it at a loop of the stage."});
 }
 
 }  // namespace tessera::test_prepack

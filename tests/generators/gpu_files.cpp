@@ -128,8 +128,8 @@ TEST_CASE("what a GPU has no use for: the words") {
                    "host. 'generate' writes the kernel for opencl."});
     const TemporaryFolder folder;
     check_refused({"generate", "matmul", "--target", "opencl", "--schedule", "none", "--emit-assembly", "--out", folder.path().string()},
-                  {"error[command.assembly]: target 'opencl': there is no assembly, the kernels are source or PTX, which are written "
-                   "anyway; leave out --emit-assembly."});
+                  {"error[command.assembly]: target 'opencl': kernels for GPUs have no assembly: their source or PTX is written anyway. "
+                   "Leave out --emit-assembly."});
 }
 
 }  // namespace tessera::test_gpu_files

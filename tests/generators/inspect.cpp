@@ -44,7 +44,7 @@ TEST_CASE("diff ends with 1 where schedules differ") {
 
 TEST_CASE("explain's and diff's errors") {
     check_refused({"explain", "none"},
-                  {"error[command.schedule]: 'none' is no schedule to look at; expected a schedule's name or its file (*.json)."});
+                  {"error[command.schedule]: 'none' has no fields to show; expected a schedule's name or its file (*.json)."});
     check_refused({"explain", "matmul/bas"}, {"error[schedule.missing]: there is no schedule 'matmul/bas'", "Did you mean 'matmul/base'?"},
                   2, with_schedules());
     check_refused({"diff", "matmul/base"}, {"error[command.arguments]: tessera-generator diff: b is required"}, 2, with_schedules());

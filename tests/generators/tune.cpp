@@ -293,7 +293,7 @@ TEST_CASE("seconds alone are the budget where no trials are given") {
     REQUIRE(o.code == 0);
     const auto result = nlohmann::json::parse(o.out);
     CHECK((result["elapsed_s"] >= 3.0 || result["trials"].size() > 64));
-    // Of both, the first that is used up ends it: here the trials, with seconds enough for a busy machine.
+    // The first of both that is used up ends it: here the trials, with seconds enough for a busy machine.
     *(std::find(line.begin(), line.end(), "--budget-s") + 1) = "600";
     line.insert(line.end(), {"--trials", "3"});
     CHECK(nlohmann::json::parse(generator(line).out)["trials"].size() == 3);
@@ -404,8 +404,8 @@ TEST_CASE("mistakes of tune's are refused with words") {
     for (const std::vector<std::string> &empty : {std::vector<std::string>{"--shape", "M=0", "M=16", "N=64", "K=32"},
                                                   {"--shape", "M=0", "N=64", "K=32"},
                                                   {"--shape", "N=64", "K=32", "--extents", "M=0"}})
-        check_refused(tune(folder, empty), {"error[tune.extents]: matmul: expected an extent of at least 1 for each dim, got M=0, of which "
-                                            "there is nothing to measure. Tune for the extents that the kernel mostly runs with"});
+        check_refused(tune(folder, empty), {"error[tune.extents]: matmul: expected an extent of at least 1 for each dim, got M=0: an empty "
+                                            "kernel has no time. Tune for the extents that the kernel mostly runs with"});
     for (const std::vector<std::string> &more : {std::vector<std::string>{}, {"--dry-run"}}) {
         std::vector<std::string> words =
             tune(folder, {"--shape", "M=4", "N=32", "K=32", "--space", "unroll.K=8", "--space", "micro.N=32", "--space", "vector=M"});
@@ -523,7 +523,7 @@ TEST_CASE(
         *std::find(words.begin(), words.end(), (folder.path() / "slow.json").string()) = "matmul/young";
         words.insert(words.end(), shape.begin(), shape.end());
         check_refused(words, {std::string("error[schedule.cycle]: tune: artifact '") + name +
-                              "': expected a name that is none of those that it will extend, got that of " + whose +
+                              "': expected a name that differs from those of the schedules it extends, got that of " + whose +
                               ". Give it another with --name, or beat another with --schedule."});
         CHECK(!fs::exists(records));
     }

@@ -68,9 +68,8 @@ TEST_CASE("fields and knobs that are none: the words suggest one") {
     refused(R"({"blok": {"M": 4}})", {"error[schedule.unknown-knob]: schedule 's' at /stages/acc/blok: there is no knob 'blok'; the knobs "
                                       "are place, block, k, micro, levels",
                                       "Did you mean 'block'?"});
-    refused_document(R"({"stages": {"typo": {}}})",
-                     {"error[schedule.empty-stage]: schedule 's' at /stages/typo: the stage 'typo' has no knobs, so that nobody can tell "
-                      "whether there is such a stage. State one, or remove it."});
+    refused_document(R"({"stages": {"typo": {}}})", {"error[schedule.empty-stage]: schedule 's' at /stages/typo: the stage 'typo' has no "
+                                                     "knobs, so it says nothing. State one, or remove the stage."});
     refused_document(R"({"variants": [{"when": [], "stages": {"": {}}}]})", {"at /variants/0/stages/: the stage '' has no knobs"});
     refused(R"({"blok": null})", {"error[schedule.unknown-knob]"});
     refused(R"({"swizzle": "xor"})",
@@ -156,7 +155,7 @@ TEST_CASE("prefetches: the words") {
         R"({"prefetch": {"x": {"loop": "root"}}})",
         {"error[schedule.syntax]: schedule 's' at /stages/acc/prefetch/x/loop: expected a loop of a stage such as \"y.M\"; got 'root'."});
     refused(R"({"prefetch": {"x": {"ahead": 2}}})",
-            {"at /stages/acc/prefetch/x/ahead: there is no loop to go ahead in. Name one, as in \"loop\": \"y.M\", or remove it."});
+            {"at /stages/acc/prefetch/x/ahead: \"ahead\" needs a loop. Name one, as in \"loop\": \"y.M\", or remove it."});
     refused(R"({"prefetch": {"x": {"loop": "y.M", "ahead": 0}}})",
             {"at /stages/acc/prefetch/x/ahead: expected a number of iterations from 1 to 64"});
     refused(R"({"prefetch": {"x": {"at": "y.M"}}})", {"error[schedule.unknown-field]"});

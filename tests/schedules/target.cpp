@@ -152,8 +152,8 @@ TEST_CASE("targets that cannot share a library: the words") {
                 {"error[target.mixed-arch]: targets 'cuda-sm80,cuda-sm86': one library is for one GPU target, got 'cuda-sm80' and "
                  "'cuda-sm86'. Generate two libraries."});
     check_words([] { targets_named("avx2+avx_vnni,avx512"); },
-                {"error[target.no-baseline]: targets 'avx2+avx_vnni,avx512': 'avx2+avx_vnni' has avx_vnni and 'avx512' has not",
-                 "expected one whose features all others have. Add it, such as x86-64."});
+                {"error[target.no-baseline]: targets 'avx2+avx_vnni,avx512': 'avx2+avx_vnni' has avx_vnni and 'avx512' does not",
+                 "expected one target whose features all others have. Add one, such as x86-64."});
     check_words([] { targets_named("avx2,,avx512"); }, {"error[target.unknown]: there is no target ''"});
     check_words([] { targets_named("avx2,"); }, {"error[target.unknown]: there is no target ''"});
     check_words([] { targets_named(","); }, {"error[target.unknown]: there is no target ''"});

@@ -41,17 +41,18 @@ static void check_loop(const StageNest &nest, const Owned &owned, size_t positio
                          (position == 0 ? "Place it at root." : "Name a loop outside of that, or place it at root."));
     const std::string &dim = own->second;
     if (dim == scanned_dim(*owned.stage))
-        refuse_owned(owned, nest, "and scans along '" + dim + "', of which each iteration has a part. Place it at root.");
+        refuse_owned(owned, nest, "and scans along '" + dim + "', and each iteration has only a part of that. Place it at root.");
     const auto tail = nest.knobs.tail.find(loop.dim);
     if (tail != nest.knobs.tail.end() && tail->second == Tail::loop)
         refuse_owned(
             owned, nest,
             "and what is left over of '" + loop.dim + "' has a loop of its own (tail). Delete the tail (null), or place it at root.");
     if (folds_over(*owned.stage, dim) && position < nest.parallel)
-        refuse_owned(owned, nest,
-                     "and folds over '" + dim +
-                         "', of which parallel iterations have parts: they would write one result together. Split the fold in chunks, or "
-                         "place it at root.");
+        refuse_owned(
+            owned, nest,
+            "and folds over '" + dim +
+                "', and parallel iterations each have a part of that: they would write one result together. Split the fold in chunks, or "
+                "place it at root.");
 }
 
 // What goes on from its result is a fold of parts of one element each, whose elements come in any order or in that of one dim.
