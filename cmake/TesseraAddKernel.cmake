@@ -2,7 +2,7 @@
 #   [GENERATOR <target or path>]     the program that knows the algorithm; default: Tessera::generator
 #   [ALGORITHM <name>]               default: <name>; or a file of JSON (*.json), relative to the current source folder
 #   [NUMERICS <policy>]              for example f32; or a file of JSON (*.json), relative to the current source folder
-#   [OPTIONS <name>=<integer>...]    what the algorithm is declared with, for example stride=2; see the generator's list
+#   [OPTIONS <name>=<value>...]      the algorithm's options, for example stride=2 activation=relu; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <schedule>]            for all targets: a file that ends in .json, relative to the current source folder; the name of one
 #                                    in the folders below, such as matmul/prepacked_avx2; none, for plain loops; or derived, for the
@@ -295,7 +295,7 @@ function(tessera_add_kernel name)
     endif()
     list(APPEND options --numerics "${arg_NUMERICS}")
   endif()
-  _tessera_pairs(pairs "${subject}" OPTIONS option "-?[0-9]+" "<name>=<integer>, for example stride=2" ${arg_OPTIONS})
+  _tessera_pairs(pairs "${subject}" OPTIONS option "(-?[0-9]+|[A-Za-z_][A-Za-z0-9_]*)" "<name>=<value>, for example stride=2" ${arg_OPTIONS})
   list(APPEND options ${pairs})
   _tessera_pairs(pairs "${subject}" SHAPE shape "[0-9]+" "<dim>=<extent>, for example N=768" ${arg_SHAPE})
   list(APPEND options ${pairs})

@@ -50,7 +50,7 @@ int generator_main(int argc, char **argv, const Registry &registry) {
         if (!std::cout.flush())
             throw UserError("output.stdout", "standard output: expected to write all of it; " +
                                                  std::string(errno ? std::strerror(errno) : "writing failed") +
-                                                 ". Make room, or send it elsewhere.");
+                                                 ". Free some space, or send it elsewhere.");
         return code;
     } catch (const UserError &error) {
         std::cerr << error.what() << "\n";

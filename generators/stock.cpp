@@ -6,7 +6,8 @@
 int main(int argc, char **argv) {
     namespace library = tessera::library;
     tessera::Registry registry;
-    registry.add("matmul", "y[M, N] = x[M, K] w[K, N]", library::matmul)
+    registry.family("products")
+        .add("matmul", "y[M, N] = x[M, K] w[K, N]", library::matmul)
         .add("matmul_wide", "y[M, N] = x[M, K] w[K, N], y in the accumulate type", library::matmul_wide)
         .add("matmul_u8s8", "y[M, N] = x[M, K] w[K, N], u8 by i8 to i32", library::matmul_u8s8)
         .add("matmul_s8s8", "y[M, N] = x[M, K] w[K, N], i8 by i8 to i32", library::matmul_s8s8)
@@ -31,10 +32,12 @@ int main(int argc, char **argv) {
              library::mxfp8_options(), library::matmul_mxfp8)
         .add("matmul_mxfp4", "matmul_mxfp8 of floats of 4 bits", library::matmul_mxfp4)
         .add("matmul_nvfp4", "matmul_mxfp4 in blocks of 16, with scales of 8 bits and one for the whole tensor", library::matmul_nvfp4)
+        .family("activations")
         .add("gelu", "y[M, N] = gelu(x[M, N])", library::gelu)
         .add("gelu_tanh", "y[M, N] = gelu(x[M, N]), the approximation by tanh", library::gelu_tanh)
         .add("silu", "y[M, N] = silu(x[M, N])", library::silu)
         .add("swiglu", "y[M, N] = silu(gate[M, N]) up[M, N]", library::swiglu)
+        .family("norms and softmax")
         .add("softmax", "y[M, N] = softmax of x[M, N] over N", library::softmax)
         .add("layernorm", "y[M, N] = layernorm of x[M, N] over N, times gamma[N], plus beta[N]", library::layernorm)
         .add("residual_layernorm", "y[M, N] = layernorm of (x + r)[M, N] over N, times gamma[N], plus beta[N]", library::residual_layernorm)
@@ -50,6 +53,7 @@ int main(int argc, char **argv) {
              library::fold_batch_norm)
         .add("logsumexp", "y[M] = log of the sum over N of exp(x[M, N])", library::logsumexp)
         .add("cross_entropy", "loss[M] = logsumexp of x[M, N] - x[M, id[M]]; 0 where id is outside", library::cross_entropy)
+        .family("attention")
         .add("attention", "o[H, S, E] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, E]", library::attention)
         .add("attention_causal", "attention in which query i sees keys 0 ..= i", library::attention_causal)
         .add("attention_kept", "attention that sees the keys of which keep[T] holds", library::attention_kept)
@@ -58,6 +62,7 @@ int main(int argc, char **argv) {
              library::grouped_attention_options(), library::attention_grouped)
         .add("attention_decode", "o[H, G, E] = attention of one query a head, q[H, G, D], over a cache k[H, T, D], v[H, T, E]",
              library::attention_decode)
+        .family("convolutions")
         .add("conv1d", "y[N, P, O] = sum over R, C of x[N, L, C] through windows along L, times w[R, C, O]", tessera::window_options(),
              library::conv1d)
         .add("conv2d_nhwc", "y[N, P, Q, O] = sum over R, S, C of x[N, H, W, C] through windows, times w[R, S, C, O]",
@@ -69,49 +74,61 @@ int main(int argc, char **argv) {
              tessera::window_options(), library::grouped_conv2d_nhwc)
         .add("depthwise_conv2d_nhwc", "y[N, P, Q, C] = sum over R, S of x[N, H, W, C] through windows, times w[R, S, C]",
              tessera::window_options(), library::depthwise_conv2d_nhwc)
+        .family("pooling and resizing")
         .add("max_pool2d_nhwc", "y[N, P, Q, C] = maximum of x[N, H, W, C] over windows", library::pool_options(), library::max_pool2d_nhwc)
         .add("average_pool2d_nhwc", "y[N, P, Q, C] = mean of x[N, H, W, C] over windows, 0 outside", library::pool_options(),
              library::average_pool2d_nhwc)
+        .family("convolutions")
         .add("conv2d_fused_nhwc", "y[N, P, Q, O] = activation(scale conv2d_nhwc + b[O] + r[N, P, Q, O]), each as options say",
              library::fused_window_options(), library::conv2d_fused_nhwc)
         .add("depthwise_conv2d_fused_nhwc", "the same of depthwise_conv2d_nhwc, with b[C] and r[N, P, Q, C]",
              library::fused_window_options(), library::depthwise_conv2d_fused_nhwc)
         .add("transposed_conv2d_nhwc", "y[N, P, Q, O]: x[N, H, W, C] times w[R, S, C, O], added up stride apart; then as conv2d_fused_nhwc",
              library::transposed_conv_options(), library::transposed_conv2d_nhwc)
+        .family("pooling and resizing")
         .add("global_average_pool_nhwc", "y[N, C] = mean over H, W of x[N, H, W, C]", library::global_average_pool_nhwc)
         .add("resize_nearest_nhwc", "y[N, P, Q, C] = x[N, floor(p H / P), floor(q W / Q), C]", library::resize_nearest_nhwc)
         .add("resize_bilinear_nhwc", "y[N, P, Q, C] = x[N, H, W, C] between the nearest rows and columns", library::bilinear_options(),
              library::resize_bilinear_nhwc)
+        .family("sums")
         .add("column_sum", "y[N] = sum over M of x[M, N]", library::column_sum)
         .add("cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N", library::cumulative_sum)
         .add("reverse_cumulative_sum", "y[M, N] = inclusive suffix sums of x[M, N] along N", library::reverse_cumulative_sum)
         .add("segmented_cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes",
              library::segmented_cumulative_sum)
         .add("segmented_sum", "y[B, N] = sum of the rows offsets[b] ..= offsets[b + 1] - 1 of x[T, N]", library::segmented_sum)
+        .family("Fourier transforms")
         .add("fft", "y[B, N] = the Fourier transform of x[B, N], N = 2 points: real and imaginary parts alternate",
              library::fourier_options(), library::fft)
         .add("ifft", "y[B, N] = the inverse Fourier transform of x[B, N], N = 2 points", library::fourier_options(), library::ifft)
         .add("rfft", "y[B, K] = the first N / 2 + 1 points, in pairs, of the Fourier transform of the real x[B, N]",
              library::fourier_options(), library::rfft)
         .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K]", library::fourier_options(), library::irfft)
+        .family("states and training")
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
         .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
         .add("sgd_momentum", "m, w = a step of gradient descent with momentum by the gradient g, in place", library::sgd_momentum)
+        .family("tokens")
         .add("embedding", "y[T, D] = the row ids[t] of table[V, D]; 0 where it is outside", library::embedding)
         .add("rotary", "y = x[T, H, 2, C] or x[T, H, C, 2] turned by the angles of its positions", library::rotary_options(),
              library::rotary)
+        .family("selection")
         .add("argmax", "at[M] = where x[M, N] is largest along N, the first of equals", library::argmax)
         .add("top_k", "y[M, K], at[M, K] = the k largest of x[M, N], downwards, and where they are", library::top_k_options(),
              library::top_k)
         .add("sort", "y[M, N], at[M, N] = x[M, N] sorted upwards, and where it was", library::sort_options(), library::sort)
+        .family("rearrangement")
         .add("transpose", "y[N, M] = x[M, N]", library::transpose)
         .add("concat", "y[M, C] = a[M, A], then b[M, B]", library::concat)
         .add("slice", "y[M, L] = x[M, begin + step l]; 0 where that is outside", library::slice_options(), library::slice)
+        .family("scattering")
         .add("histogram", "counts[V] = how many of ids[N] are v; ids outside are dropped", library::histogram)
         .add("embedding_gradient", "grad[V, D] = the sum of the rows of g[T, D] whose ids[T] are v", library::embedding_gradient)
+        .family("random numbers")
         .add("random_uniform", "y[N] = uniform numbers of 0 ..< 1, by Philox from seed and step", library::random_uniform)
         .add("random_normal", "y[N] = normal numbers of mean 0 and variance 1, by Philox from seed and step", library::random_normal)
         .add("dropout", "y[M, N] = x[M, N] / (1 - p) where a random number keeps it, 0 elsewhere", library::dropout)
+        .family("whole layers and models")
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward)
         .add("encoder_layer", "y[M, D] = a layer of BERT on x[M, D], the T tokens of B sentences", library::encoder_options(),
              library::encoder_layer)

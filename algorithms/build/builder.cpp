@@ -457,8 +457,8 @@ std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &calle
         }
         if (dims.size() != t.dims.size())
             throw UserError("shape.call", subject + tile.describe() + " has rank " + std::to_string(dims.size()) +
-                                              (dims.size() < tile.dims().size() ? " in a round" : "") + ", and '" + t.name + "' of " +
-                                              callee.name + " has dims " + join(t.dims) + ".");
+                                              (dims.size() < tile.dims().size() ? " in one repetition" : "") + ", and '" + t.name +
+                                              "' of " + callee.name + " has dims " + join(t.dims) + ".");
         for (size_t i = 0; i < t.dims.size(); i++) bind_dim(t.dims[i], dims[i], tile);
         const bool is_leading_part = view->index.empty() && dims_of(view->tensor) != dims;
         for (size_t i = 0; i < dims.size() && is_leading_part; i++) view->index.push_back(axis(i));

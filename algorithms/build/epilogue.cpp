@@ -6,9 +6,9 @@ namespace tessera {
 
 std::vector<Option> epilogue_options() {
     return {{"scale", "0 none, 1 a parameter, 2 by channel", 0, 0, 2},
-            {"bias", "1 adds b", 0, 0, 1},
-            {"residual", "1 adds r, of the result's dims", 0, 0, 1},
-            {"activation", "0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu, 5 relu6", 0, 0, 5}};
+            yes_or_no("bias", "b is added"),
+            yes_or_no("residual", "r, of the result's dims, is added"),
+            {"activation", "what is applied last", 0, 0, 5, {"none", "relu", "gelu", "gelu_tanh", "silu", "relu6"}}};
 }
 
 static Tile activated(const Tile &x, int64_t activation) {

@@ -39,9 +39,9 @@ Algorithm attention_causal(const Numerics &n) { return attend("attention_causal"
 Algorithm attention_kept(const Numerics &n) { return attend("attention_kept", n, Keys::kept); }
 
 std::vector<Option> grouped_attention_options() {
-    return {{"causal", "1: query i sees keys up to position + i", 0, 0, 1},
+    return {yes_or_no("causal", "query i sees keys up to position + i"),
             {"window", "of the keys up to its own, how many a query sees; 0: all", 0, 0, INT32_MAX},
-            {"mask", "1: mask[S, T] is added to the scores", 0, 0, 1}};
+            yes_or_no("mask", "mask[S, T] is added to the scores")};
 }
 
 Algorithm attention_grouped(const Numerics &n, const Options &o) {

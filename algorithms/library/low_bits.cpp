@@ -7,12 +7,13 @@
 namespace tessera::library {
 
 std::vector<Option> dynamic_qint4_options() {
-    return {{"group", "codes along K that share a scale, even", 32, 2, 1024}, {"half_scale", "1: scale is f16, 0: f32", 0, 0, 1}};
+    return {{"group", "codes along K that share a scale, even", 32, 2, 1024}, yes_or_no("half_scale", "scale is f16 in place of f32")};
 }
 
 std::vector<Option> qint4_options() {
     std::vector<Option> all = dynamic_qint4_options();
-    all.push_back({"zeros", "1: zeros[N, G], a zero point for each group, as quantize --zero-points writes them; 0: it is 8", 0, 0, 1});
+    all.push_back(
+        yes_or_no("zeros", "zeros[N, G] is an input, a zero point for each group, as quantize --zero-points writes it; otherwise it is 8"));
     return all;
 }
 
@@ -132,7 +133,7 @@ Algorithm linear_dynamic_qint8(const Numerics &n) {
     return f.output("y", product + f.input("b", {N})).build();
 }
 
-std::vector<Option> mxfp8_options() { return {{"e5m2", "1: codes are f8e5m2, 0: f8e4m3fn", 0, 0, 1}}; }
+std::vector<Option> mxfp8_options() { return {yes_or_no("e5m2", "codes are f8e5m2 in place of f8e4m3fn")}; }
 
 Algorithm matmul_mxfp8(const Numerics &n, const Options &o) {
     Builder f("matmul_mxfp8", n);

@@ -78,9 +78,9 @@ Algorithm linear_swiglu(const Numerics &n) {
 }
 
 std::vector<Option> gemm_options() {
-    std::vector<Option> all = {{"transpose_x", "1: x is [K, M]", 0, 0, 1},
-                               {"transpose_w", "1: w is [N, K]", 0, 0, 1},
-                               {"wide", "1: y in the accumulate type", 0, 0, 1}};
+    std::vector<Option> all = {yes_or_no("transpose_x", "x is [K, M]"),
+                               yes_or_no("transpose_w", "w is [N, K]"),
+                               yes_or_no("wide", "y in the accumulate type")};
     for (const Option &o : epilogue_options()) all.push_back(o);
     return all;
 }

@@ -48,7 +48,7 @@ Algorithm resize_nearest_nhwc(const Numerics &n) {
     return i.f.output("y", i.at(nearest(i.H, i.P), nearest(i.W, i.Q))).build();  // (N, P, Q, C)
 }
 
-std::vector<Option> bilinear_options() { return {{"align_corners", "1: first and last elements fall on each other", 0, 0, 1}}; }
+std::vector<Option> bilinear_options() { return {yes_or_no("align_corners", "the first and last elements of x and y fall on each other")}; }
 
 Algorithm resize_bilinear_nhwc(const Numerics &n, const Options &o) {
     Images i("resize_bilinear_nhwc", n);

@@ -14,8 +14,8 @@ Algorithm embedding(const Numerics &n) {
 }
 
 std::vector<Option> rotary_options() {
-    return {{"interleaved", "0: x is [T, H, 2, C], halves; 1: [T, H, C, 2], pairs", 0, 0, 1},
-            {"tables", "1: cos[T, C] and sin[T, C] are inputs", 0, 0, 1},
+    return {yes_or_no("interleaved", "x is [T, H, C, 2], pairs, in place of [T, H, 2, C], halves"),
+            yes_or_no("tables", "cos[T, C] and sin[T, C] are inputs"),
             {"base", "of the frequencies base^(-c / C)", 10000, 1}};
 }
 

@@ -1,7 +1,7 @@
 """The kernels of a row, as calls: one library for each algorithm and what a user fixes, which is weights and widths; rows, batches and
 images stay open."""
 import ctypes
-import re
+import json
 import subprocess
 
 from generated import Library, Pools, dense, targets_for
@@ -25,8 +25,8 @@ class Kernels:
     def __init__(self, generator, runtime, folder, features):
         self.generator, self.runtime, self.folder, self.made = generator, runtime, folder, {}
         self.pools = Pools(runtime, folder)
-        listed = subprocess.run([generator, "list"], capture_output=True, text=True, check=True).stdout
-        self.schedules = set(re.findall(r"[\w/+]+/[\w/+-]+", listed))
+        listed = subprocess.run([generator, "list", "--json"], capture_output=True, text=True, check=True).stdout
+        self.schedules = set(json.loads(listed)["schedules"])
         self.targets = targets_for(features)
 
     def library(self, arguments):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 
 #include "algorithms/transform/inline_calls.h"
 #include "generators/commands/kernel_line.h"
+#include "generators/kernel/artifact_task.h"
 #include "generators/registry/options.h"
 #include "generators/registry/versions.h"
 #include "schedules/target/target.h"
@@ -24,6 +26,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct ListOptions {
+    std::string algorithm;  // "" for all
     std::vector<std::string> schedule_dirs;
     std::string numerics = "f32";
     bool json = false;
@@ -57,17 +60,18 @@ Arguments arguments_of(const Algorithm &algorithm) {
     return a;
 }
 
-// "stride = 1 in 1 ..= 16, step between windows"
-std::vector<std::string> texts_of(const std::vector<Option> &options) {
-    std::vector<std::string> texts;
-    for (const Option &o : options) texts.push_back(fmt::format("{} = {} in {} ..= {}, {}", o.name, o.standard, o.min, o.max, o.summary));
-    return texts;
+// "activation: none (default), relu or gelu; what is applied last", "stride: 1 (default) to 16; step between windows"
+std::string text_of(const Option &o) {
+    std::vector<std::string> values = o.values;
+    if (values.empty()) return fmt::format("{}: {} to {}, default {}; {}", o.name, o.min, o.max, o.standard, o.summary);
+    return fmt::format("{}: {}, default {}; {}", o.name, join(values), value_text(o, o.standard), o.summary);
 }
 
 ordered_json json_of(const std::vector<Option> &options) {
     ordered_json list = ordered_json::array();
     for (const Option &o : options)
-        list.push_back({{"name", o.name}, {"summary", o.summary}, {"standard", o.standard}, {"min", o.min}, {"max", o.max}});
+        list.push_back(
+            {{"name", o.name}, {"summary", o.summary}, {"standard", o.standard}, {"min", o.min}, {"max", o.max}, {"values", o.values}});
     return list;
 }
 
@@ -86,9 +90,10 @@ struct Listed {
     std::string error;  // why it cannot be built
 };
 
-std::vector<Listed> listed(const Registry &registry, const Numerics &numerics) {
+// `only`: the one algorithm that is listed; "" for all.
+std::vector<Listed> listed(const Registry &registry, const Numerics &numerics, const std::string &only) {
     std::vector<Listed> all;
-    for (const Registry::Entry &entry : registry.entries()) {
+    for (const Registry::Entry &entry : only.empty() ? registry.entries() : std::vector{registry.find(only)}) {
         all.push_back({entry, {}, ""});
         try {
             all.back().arguments = arguments_of(registry.make(entry.name, numerics));
@@ -140,26 +145,26 @@ ordered_json json_of(const Rows &rows) {
     return list;
 }
 
-std::string text(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules,
-                 const Rows &targets) {
-    std::string out = "algorithms\n";
+// One line for each algorithm, under its family, and one for what is none.
+std::string algorithms_text(const Registry &registry, const std::vector<Listed> &algorithms) {
     size_t width = 0;
     for (const Listed &a : algorithms) width = std::max(width, a.entry.name.size());
-    std::vector<std::string> others = schedules;
-    for (const auto &[entry, a, error] : algorithms) {
-        const std::vector<std::string> own = schedules_of(entry.name, schedules);
-        std::erase_if(others, [&algorithm = entry.name](const std::string &name) { return is_for(name, algorithm); });
-        const std::string indent(width + 4, ' ');
-        out += fmt::format("  {:{}}  {}\n{}", entry.name, width, entry.summary, indent);
-        if (error.empty()) out += "dims " + join(a.dims) + "; inputs " + join(a.inputs);
-        else out += "cannot be built; see the error below";
-        if (!a.states.empty()) out += "; states " + join(a.states);
-        if (!a.outputs.empty()) out += "; outputs " + join(a.outputs);
-        if (!a.parameters.empty()) out += "; parameters " + join(a.parameters);
-        out += "\n";
-        if (!entry.options.empty()) out += indent + "options " + join(texts_of(entry.options), "; ") + "\n";
-        if (!own.empty()) out += indent + "schedules " + join(own) + "\n";
+    std::string out;
+    for (const std::string &family : registry.families()) {
+        out += (family.empty() ? "algorithms" : family) + "\n";
+        for (const auto &[entry, a, error] : algorithms)
+            if (entry.family == family)
+                out += fmt::format("  {:{}}  {}{}\n", entry.name, width, entry.summary,
+                                   error.empty() ? "" : " (cannot be built; see the error below)");
     }
+    return out;
+}
+
+std::string text(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules,
+                 const Rows &targets) {
+    std::string out = algorithms_text(registry, algorithms);
+    std::vector<std::string> others = schedules;
+    for (const Listed &a : algorithms) std::erase_if(others, [&](const std::string &name) { return is_for(name, a.entry.name); });
     if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
     out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name +
            "); features can be added, as in avx512+avx512_vnni\n";
@@ -167,9 +172,38 @@ std::string text(const Registry &registry, const std::vector<Listed> &algorithms
     out += text_of("cost models of this generator", rows_of(registry.cost_models()));
     out += text_of("mutators of this generator", rows_of(registry.mutators()));
     out += text_of("analysers of this generator", rows_of(registry.analysers()));
-    out += "numerics\n";
-    for (const std::string &name : registry.numerics_names())
-        out += fmt::format("  {:{}}  {}\n", name, width, text_of(registry.numerics(name)));
+    Rows numerics;
+    for (const std::string &name : registry.numerics_names()) numerics.emplace_back(name, text_of(registry.numerics(name)));
+    return out + text_of("numerics", numerics) + "'list <algorithm>' shows its dims, arguments, options and schedules.\n";
+}
+
+// The target that a name names last: "avx512" of "softmax/f32/avx512/M64", "" of "softmax/mine".
+std::string target_named_in(std::string name) {
+    for (;;) {
+        if (const std::string target = target_in(name); !target.empty()) return target;
+        const size_t slash = name.rfind('/');
+        if (slash == std::string::npos) return "";
+        name.resize(slash);
+    }
+}
+
+// All that is known of one algorithm.
+std::string details(const Listed &listed, const std::vector<std::string> &schedules) {
+    const auto &[entry, a, error] = listed;
+    std::string out = entry.name + "\n  " + entry.summary + "\n";
+    auto row = [&](const char *heading, const std::vector<std::string> &values) {
+        if (!values.empty()) out += fmt::format("  {:10}  {}\n", heading, join(values));
+    };
+    if (!error.empty()) out += "  cannot be built; see the error below\n";
+    row("dims", a.dims), row("inputs", a.inputs), row("states", a.states), row("outputs", a.outputs), row("parameters", a.parameters);
+    for (const Option &o : entry.options) row(&o == entry.options.data() ? "options" : "", {text_of(o)});
+    std::map<std::string, std::vector<std::string>> by_target;
+    for (const std::string &name : schedules_of(entry.name, schedules)) by_target[target_named_in(name)].push_back(name);
+    const char *heading = "schedules";
+    for (const auto &[target, names] : by_target) {
+        row(heading, {(target.empty() ? "any target" : target) + ": " + join(names)});
+        heading = "";
+    }
     return out;
 }
 
@@ -179,6 +213,7 @@ std::string json(const Registry &registry, const std::vector<Listed> &algorithms
     for (const auto &[entry, a, error] : algorithms) {
         rows.push_back({{"name", entry.name},
                         {"summary", entry.summary},
+                        {"family", entry.family},
                         {"options", json_of(entry.options)},
                         {"dims", a.dims},
                         {"inputs", a.inputs},
@@ -207,20 +242,24 @@ std::string json(const Registry &registry, const std::vector<Listed> &algorithms
 
 Command list_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<ListOptions>();
-    const CommandLine line = program.command("list", "Show the algorithms, schedules, targets and numerics there are");
+    const CommandLine line =
+        program.command("list", "List the algorithms by families, the targets and the numerics; or all that is known of one algorithm");
+    line.option("algorithm", options->algorithm, "The algorithm to show in full: dims, arguments, options, schedules");
     line.option("--numerics", options->numerics, "The policy to show the algorithms in").shows_default();
     add_schedule_dirs(line, options->schedule_dirs);
-    line.flag("--json", options->json, "For programs");
+    line.flag("--json", options->json, "Print JSON, for programs");
     return {line, [=, &registry] {
                 std::vector<std::string> errors;
                 auto missing = [&](const UserError &error) { errors.push_back(error.what()); };
                 const std::vector<std::string> schedules =
                     registry.library(registry.schedule_folders(options->schedule_dirs), missing).names();
                 const Rows targets = targets_of(registry, missing);
-                const std::vector<Listed> algorithms = listed(registry, registry.numerics(options->numerics));
+                const std::vector<Listed> algorithms = listed(registry, registry.numerics(options->numerics), options->algorithm);
                 for (const Listed &a : algorithms)
                     if (!a.error.empty()) errors.push_back(a.error);
-                std::cout << (options->json ? json : text)(registry, algorithms, schedules, targets);
+                if (options->json) std::cout << json(registry, algorithms, schedules, targets);
+                else if (options->algorithm.empty()) std::cout << text(registry, algorithms, schedules, targets);
+                else std::cout << details(algorithms[0], schedules);
                 for (const std::string &error : errors) std::cerr << error << "\n";
                 return errors.empty() ? exit_ok : exit_user_error;
             }};

@@ -21,10 +21,11 @@ static Algorithm algorithm_of_file(const Registry &registry, const KernelOptions
 }
 
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
-    const Options given = parse_options(options.options);
     if (options.given) return *options.given;
-    if (is_algorithm_file(options.algorithm)) return algorithm_of_file(registry, options, given);
-    const Options all = complete_options(options.algorithm, registry.find(options.algorithm).options, given);
+    if (is_algorithm_file(options.algorithm))
+        return algorithm_of_file(registry, options, parse_options(options.options, options.algorithm, {}));
+    const std::vector<Option> &declared = registry.find(options.algorithm).options;
+    const Options all = complete_options(options.algorithm, declared, parse_options(options.options, options.algorithm, declared));
     if (complete) *complete = all;
     return registry.make(options.algorithm, registry.numerics(options.numerics.empty() ? "f32" : options.numerics), all);
 }

@@ -37,7 +37,11 @@ static ModuleKernel read_kernel(const JsonReader &reader, const std::filesystem:
                        "expected the name of a C function: letters, digits and '_', and no keyword; got '" + name->quotable() + "'.");
     kernel.options.algorithm = read_named(reader.at("algorithm"), folder);
     if (const auto numerics = reader.find("numerics")) kernel.options.numerics = read_named(*numerics, folder);
-    kernel.options.options = read_assignments(reader, "options", INT64_MIN, INT64_MAX);
+    if (const auto options = reader.find("options"))
+        for (const auto &[name, value] : options->fields()) {
+            const std::string text = value.value().is_string() ? value.text() : std::to_string(value.integer(INT64_MIN, INT64_MAX));
+            kernel.options.options.push_back(name + "=" + text);
+        }
     kernel.options.shape = read_assignments(reader, "shape", 0, max_extent);
     kernel.options.derive_for = read_assignments(reader, "derive_for", 0, max_extent);
     if (const auto schedule = reader.find("schedule")) kernel.options.schedule = read_named(*schedule, folder);

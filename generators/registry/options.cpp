@@ -1,5 +1,6 @@
 #include "generators/registry/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -52,16 +53,24 @@ std::map<std::string, std::string> parse_schedules(const std::vector<std::string
     return all;
 }
 
-Options parse_options(const std::vector<std::string> &options) {
+Options parse_options(const std::vector<std::string> &options, const std::string &algorithm, const std::vector<Option> &declared) {
     Options values;
     for (const std::string &text : options) {
-        const auto given = assignment(text);
-        if (!given)
+        const size_t equal = text.find('=');
+        const std::string name = text.substr(0, equal), value = equal == std::string::npos ? "" : text.substr(equal + 1);
+        if (name.empty() || value.empty())
             throw UserError("command.option", "--option '" + text +
-                                                  "': expected <name>=<integer>, such as stride=2; words that are no options go "
+                                                  "': expected <name>=<value>, such as stride=2; words that are no options go "
                                                   "before --option.");
-        if (!values.insert(*given).second)
-            throw UserError("command.option", "--option '" + text + "': option " + given->first + " is given twice; give it once.");
+        const auto option = std::find_if(declared.begin(), declared.end(), [&](const Option &o) { return o.name == name; });
+        const std::optional<int64_t> parsed = parse_value(option == declared.end() ? Option{name, ""} : *option, value);
+        if (!parsed && option == declared.end()) complete_options(algorithm, declared, {{name, 0}});  // says which options there are
+        if (!parsed)
+            throw UserError("option.value", algorithm + ": option " + name + " (" + option->summary + ") = '" + value + "': expected " +
+                                                values_text(*option) + "; the default is " + value_text(*option, option->standard) + "." +
+                                                did_you_mean(value, option->values));
+        if (!values.emplace(name, *parsed).second)
+            throw UserError("command.option", "--option '" + text + "': option " + name + " is given twice; give it once.");
     }
     return values;
 }
@@ -72,7 +81,7 @@ std::vector<std::string> assignments(const Extents &values) {
     return all;
 }
 
-// Of two places, beside an installed generator and in the checkout, the first that is there.
+// The first of two places that is there: beside an installed generator, and in the checkout.
 static std::optional<fs::path> own_folder(const fs::path &from_program, const fs::path &in_checkout) {
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error);

@@ -38,8 +38,9 @@ std::map<std::string, std::string> parse_schedules(const std::vector<std::string
 // UserError command.shape: not "<dim>=<extent>", or a dim twice. `option` is what took them.
 Extents parse_shape(const std::vector<std::string> &shape, const std::string &option = "--shape");
 
-// UserError command.option: not "<name>=<integer>", or a name twice.
-Options parse_options(const std::vector<std::string> &options);
+// "stride=2", "activation=relu", by what the algorithm declares. UserError command.option: not "<name>=<value>", or a name twice;
+// option.value: neither a number nor one of the option's names; option.unknown.
+Options parse_options(const std::vector<std::string> &options, const std::string &algorithm, const std::vector<Option> &declared);
 
 // What both read: "stride=2", by name.
 std::vector<std::string> assignments(const Extents &values);

@@ -23,7 +23,12 @@ Registry &Registry::add(const std::string &name, const std::string &summary, std
 
 Registry &Registry::add(const std::string &name, const std::string &summary, std::vector<Option> options,
                         std::function<Algorithm(const Numerics &, const Options &)> make) {
-    entries_.push_back({name, summary, std::move(options), std::move(make)});
+    entries_.push_back({name, summary, family_, std::move(options), std::move(make)});
+    return *this;
+}
+
+Registry &Registry::family(const std::string &name) {
+    family_ = name;
     return *this;
 }
 
@@ -291,6 +296,13 @@ Algorithm Registry::make(const std::string &name, const Numerics &numerics, cons
                                               algorithm.name + "'. Register it by that name, or build it with the other.");
     check_monoid_laws(algorithm);
     return algorithm;
+}
+
+std::vector<std::string> Registry::families() const {
+    std::vector<std::string> all;
+    for (const Entry &entry : entries_)
+        if (std::find(all.begin(), all.end(), entry.family) == all.end()) all.push_back(entry.family);
+    return all;
 }
 
 std::vector<Registry::Entry> Registry::entries() const {

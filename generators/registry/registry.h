@@ -36,6 +36,7 @@ public:
     struct Entry {
         std::string name;
         std::string summary;  // one line: what is computed, with its dims
+        std::string family;   // the heading under which `list` shows it; "" for none
         std::vector<Option> options;
         std::function<Algorithm(const Numerics &, const Options &)> make;  // with a value for each option
     };
@@ -56,6 +57,8 @@ public:
     // One that is declared with named integers (option.h).
     Registry &add(const std::string &name, const std::string &summary, std::vector<Option> options,
                   std::function<Algorithm(const Numerics &, const Options &)> make);
+    // The heading under which `list` shows what is added from here on.
+    Registry &family(const std::string &name);
     Registry &add_schedule(std::function<Schedule()> make);
     // A folder of artifacts, in which every command looks after those of --schedule-dir and before Tessera's own.
     Registry &add_schedules(const std::filesystem::path &folder);
@@ -84,6 +87,7 @@ public:
     Algorithm make(const std::string &name, const Numerics &numerics, const Options &options = {}) const;
     // Sorted by name.
     std::vector<Entry> entries() const;
+    std::vector<std::string> families() const;  // that have entries, in the order in which they were begun
     // The registered schedules, then files of the folders in this order. UserError schedule.folder, schedule.duplicate,
     // generator.builder.
     Library library(const std::vector<std::filesystem::path> &folders) const;
@@ -115,6 +119,7 @@ public:
 
 private:
     std::vector<Entry> entries_;
+    std::string family_;
     std::vector<std::function<Schedule()>> schedules_;
     std::vector<std::filesystem::path> folders_;
     std::vector<Extension<TargetSource>> targets_;

@@ -194,7 +194,7 @@ void write_safetensors(const std::filesystem::path &file, std::vector<SafeTensor
     stream.close();
     if (!stream)
         throw UserError("output.write", "file of tensors '" + file.string() + "': expected to write all of it; " +
-                                            (errno ? std::strerror(errno) : "writing failed") + ". Make room, or send it elsewhere.");
+                                            (errno ? std::strerror(errno) : "writing failed") + ". Free some space, or send it elsewhere.");
     folder.publish(name);
 }
 

@@ -34,7 +34,7 @@ expect("gemm SIZE 3" "no argument 'SIZE;3'; the keywords are GENERATOR, ALGORITH
 expect("gemm NUMERICS" "NUMERICS has no value")
 expect("gemm" "GENERATOR 'Tessera::generator' is neither an executable target nor an absolute path of a program")
 expect("gemm GENERATOR mine" "make the generator before the kernel, with add_executable(mine ...)")
-expect("${gemm} OPTIONS stride=2 padding" "OPTIONS 'padding'; expected <name>=<integer>, for example stride=2")
+expect("${gemm} OPTIONS stride=2 padding" "OPTIONS 'padding'; expected <name>=<value>, for example stride=2")
 expect("${gemm} SHAPE N" "SHAPE 'N'; expected <dim>=<extent>, for example N=768")
 expect("${gemm} SHAPE N=16 K=-1" "SHAPE 'K=-1'; expected <dim>=<extent>, for example N=768")
 expect("${gemm} SCHEDULE none.json" "SCHEDULE '" "none.json' is not a file")

@@ -1,6 +1,8 @@
 #include "generators/generator.h"
 
 #include <new>
+#include <regex>
+#include <sstream>
 
 #include "support/text/error.h"
 #include "tests/generators/harness.h"
@@ -57,8 +59,28 @@ TEST_CASE("output that cannot be written is an error of every command") {
         INFO(command << "\n" << outcome.err);
         CHECK(outcome.code == 2);
         CHECK_THAT(outcome.err, Catch::Contains("error[output.stdout]: standard output: expected to write all of it; ") &&
-                                    Catch::Contains(". Make room, or send it elsewhere."));
+                                    Catch::Contains(". Free some space, or send it elsewhere."));
     }
+}
+
+// A rule that can be checked: help begins with what it is, or with what the command does, and leaves no question word open.
+TEST_CASE("each line of help is a sentence or a noun phrase") {
+    const std::regex described(R"(^  (\S.*?)  +(\S.*)$|^ {20,}(\S.*)$)"),
+        dangling("^(Of|What|Which|How|For|Where|Whether|They|Their|Its|That) .*");
+    size_t lines = 0;
+    for (const std::string command : {"", "list", "show", "generate", "explain", "diff", "verify", "bench", "tune", "check", "records",
+                                      "cost-model", "quantize", "doctor"}) {
+        std::istringstream help(stock_generator(command + " --help").out);
+        for (std::string line; std::getline(help, line);) {
+            std::smatch match;
+            if (!std::regex_match(line, match, described)) continue;
+            const std::string text = match[2].matched ? match[2] : match[3];
+            INFO(command << ": " << text);
+            CHECK_FALSE(std::regex_match(text, dangling));
+            lines++;
+        }
+    }
+    CHECK(lines > 100);
 }
 
 TEST_CASE("the stock generator knows the standard library") {
@@ -105,8 +127,9 @@ TEST_CASE("the stock generator knows the standard library") {
                              "softmax"})
         CHECK_THAT(outcome.out, Catch::Contains(std::string("\n  ") + name + " "));
     CHECK_THAT(
-        outcome.out,
-        Catch::Contains("options stride = 1 in 1 ..= 64, step between windows; padding = 0 in 0 ..= 64, elements added at each end; "));
+        stock_generator("list conv2d_nhwc").out,
+        Catch::Contains("  options     stride: 1 to 64, default 1; step between windows\n              padding: 0 to 64, default 0; "));
+    CHECK_THAT(stock_generator("list gemm").out, Catch::Contains("activation: none, relu, gelu, gelu_tanh, silu, relu6, default none; "));
 }
 
 #ifndef __SANITIZE_ADDRESS__

@@ -78,7 +78,8 @@ TEST_CASE("options reach the algorithm, complete and in range") {
         [&] {
             registry.make("conv2d_nhwc", {}, {{"stride", 65}});
         },
-        {"error[option.range]: conv2d_nhwc: option stride (step between windows) = 65: expected 1 ..= 64; the standard value is 1."});
+        {"error[option.range]: conv2d_nhwc: option stride (step between windows) = 65: expected a whole number of 1 to 64; the default is "
+         "1."});
     check_words(
         [&] {
             registry.make("conv2d_nhwc", {}, {{"groups", 2}});

@@ -47,7 +47,7 @@ static void check_gpu(const std::vector<Target> &targets, bool assembly) {
     if (assembly)
         throw UserError("command.assembly",
                         "target '" + targets[0].name +
-                            "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
+                            "': kernels for GPUs have no assembly: their source or PTX is written anyway. Leave out --emit-assembly.");
 }
 
 // The host's C file, and what it hands to the device.
