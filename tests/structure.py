@@ -5,10 +5,13 @@ room       A file includes a header of a room that its own room does not link. L
 unlisted   A source file is in no list of CMake's, and no test beside it names it, so nothing compiles it.
 calls      Sources of the C library call each other in a ring, or a room calls one that it does not link.
 line       A line of C or C++ has more than 140 columns.
-readme     A README of a folder or of a room has more than 100 lines.
+readme     A README of a folder or of a room has more than 100 lines; that of the checkout has more than 110.
+comment    A comment begins with "Of ", which leaves open what of it is meant.
+subject    The subject of a commit since FIRST_SUBJECT has more than 72 characters. Not asked where the history is not there.
 """
 import os
 import re
+import subprocess
 import sys
 
 PRODUCT = ["runtime", "support", "algorithms", "schedules", "compiler", "bench", "costmodel", "autotune", "generators"]
@@ -16,6 +19,9 @@ OTHERS = ["tests", "examples"]
 DATA = "tests/golden"  # what emitters write
 MAX_COLUMNS = 140
 MAX_README_LINES = 100
+MAX_ROOT_README_LINES = 110
+FIRST_SUBJECT = "e9880fb4"  # commits after this one
+MAX_SUBJECT = 72
 
 
 def files_below(root, folder):
@@ -202,8 +208,32 @@ def long_lines(root, files):
 def long_readmes(root, files):
     for file in files:
         count = len(text_of(root, file).splitlines())
-        if os.path.basename(file) == "README.md" and count > MAX_README_LINES:
-            yield f"readme: {file} has {count} lines; expected at most {MAX_README_LINES}. Move decisions to DECISIONS.md beside it"
+        most = MAX_README_LINES if os.path.dirname(file) else MAX_ROOT_README_LINES
+        if os.path.basename(file) == "README.md" and count > most:
+            yield f"readme: {file} has {count} lines; expected at most {most}. Move decisions to DECISIONS.md beside it"
+
+
+# ---- words
+
+def dangling_comments(root, files):
+    for file in files:
+        for number, line in enumerate(text_of(root, file).splitlines(), 1):
+            if re.search(r"(?:^|\s)(?://+|/\*+|#) Of ", line):
+                yield f'comment: {file}:{number} begins with "Of ". Name what is meant: "The hash of …", "For a scan …"'
+
+
+def long_subjects(root):
+    def git(*arguments):
+        return subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
+    try:
+        if git("merge-base", "--is-ancestor", FIRST_SUBJECT, "HEAD").returncode:
+            return  # no checkout of git, or a shallow one
+    except FileNotFoundError:
+        return
+    for line in git("log", "--no-merges", "--format=%h %s", f"{FIRST_SUBJECT}..HEAD").stdout.splitlines():
+        commit, _, subject = line.partition(" ")
+        if len(subject) > MAX_SUBJECT:
+            yield f"subject: {commit} has {len(subject)} characters; expected at most {MAX_SUBJECT}: {subject}"
 
 
 def main(root):
@@ -220,7 +250,9 @@ def main(root):
         *ring_of_calls(root, code, links),
         *unlisted(root, [f for f in everything if f.endswith((".c", ".cpp"))], lists, sources),
         *long_lines(root, [f for f in everything if is_code(f)]),
-        *long_readmes(root, [f for f in product if f.endswith(".md")]),
+        *long_readmes(root, ["README.md", *(f for f in product if f.endswith(".md"))]),
+        *dangling_comments(root, [f for f in everything if is_code(f) or f.endswith((".py", ".cmake", "CMakeLists.txt"))]),
+        *long_subjects(root),
     ]
     for problem in problems:
         print(problem)
