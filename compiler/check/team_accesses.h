@@ -33,7 +33,7 @@ public:
     TouchedBuffers read_by(const Expr &expression) const;
     // Everything inside a thread loop; buffers that live there are the thread's own.
     TouchedBuffers touched_in(const TileBody &body) const;
-    // Of what one iteration leaves, that in which a later one may meet it.
+    // The part of what one iteration leaves in which a later one may meet it.
     TouchedBuffers carried(const Loop &loop, TouchedBuffers after_one);
 
     // Runs `visit` with the scope inside of the loop, of the let, or where the condition holds.
