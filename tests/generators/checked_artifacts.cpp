@@ -145,12 +145,12 @@ TEST_CASE("check names its own fields, the algorithm and the compiler as causes"
     write_file(file, lock);
     CHECK(row(r.check(registry(true)), "scaled/avx2")["causes"] == nlohmann::json({"the compiler"}));
     // It lies apart where the folder has a place for what machines write.
-    fs::create_directory(r.path() + "/tuned");
+    std::filesystem::create_directory(r.path() + "/tuned");
     CHECK(r.check(registry(true))["counts"]["unrecorded"] == 1);
     r.check(registry(true), {"--record"});
-    CHECK(fs::exists(r.path() + "/tuned/tessera-programs.lock"));
+    CHECK(std::filesystem::exists(r.path() + "/tuned/tessera-programs.lock"));
     CHECK(r.check(registry(true))["counts"]["unchanged"] == 1);
-    fs::remove_all(r.path() + "/tuned");
+    std::filesystem::remove_all(r.path() + "/tuned");
 
     write_file(file, "{");
     check_refused({"check", r.path()}, {"error[json.syntax]", " Delete it, and write it again with check --record."}, 2, registry(true));
