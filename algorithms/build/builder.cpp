@@ -143,6 +143,12 @@ Tile Builder::parameter(const std::string &name, DType dtype) {
     return Tile(this, tessera::parameter(name, dtype), {});
 }
 
+Tile Builder::parameter(const std::string &name, DType dtype, const LowerEnd &least, const UpperEnd &most) {
+    const Tile tile = parameter(name, dtype);
+    algorithm_.parameters.back().range = parameter_range(algorithm_.name + ", parameter '" + name + "'", dtype, least, most);
+    return tile;
+}
+
 Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values,
                        std::optional<DType> dtype) {
     for (const Dim &d : dims) dim(d);
@@ -429,6 +435,12 @@ std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &calle
                                 const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters) {
     Call call;
     for (auto &[name, tile] : parameters) call.parameters[name] = tile.value();
+    for (const Parameter &p : callee.parameters) {
+        const auto it = call.parameters.find(p.name);
+        if (it == call.parameters.end() || it->second.kind() != ExprKind::parameter) continue;
+        for (Parameter &own : algorithm_.parameters)
+            if (own.name == it->second->name && own.dtype == p.dtype && !own.range) own.range = p.range;
+    }
     call.scope = scoped(scope);
     call.callee = std::make_shared<const Algorithm>(callee);
     call.repeat = rounds;

@@ -61,7 +61,11 @@ public:
     // Tensors, in the policy's storage type, states in its type of states, unless one is given; their tiles have the compute type.
     Tile input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
     Tile state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
-    Tile parameter(const std::string &name, DType dtype);  // no dims
+    // A scalar argument; its tile has no dims. A call with a value outside of a declared range gives a status that names the parameter
+    // (ir/parameter.h). What a callee is given must lie in the range of its own; a parameter that is passed on as it is, and has no range,
+    // takes the callee's. UserError algorithm.parameter-range.
+    Tile parameter(const std::string &name, DType dtype);
+    Tile parameter(const std::string &name, DType dtype, const LowerEnd &least, const UpperEnd &most = {});
     // A table inside the kernel: fixed dims, row-major `values`, rounded to the type.
     Tile constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values,
                   std::optional<DType> dtype = {});

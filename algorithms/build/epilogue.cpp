@@ -30,7 +30,7 @@ Tile with_epilogue(const Tile &acc, const Dim &channel, const Options &options) 
     };
     const auto wide = [&](const Tile &tile) { return tile.dtype() == acc.dtype() ? tile : cast(acc.dtype(), tile); };
     Tile y = acc;
-    if (chosen("scale") == 1) y = y * wide(f.parameter("scale", f.numerics().compute));
+    if (chosen("scale") == 1) y = y * wide(f.parameter("scale", f.numerics().compute, any_finite));
     if (chosen("scale") == 2) y = y * wide(f.input("scale", {channel}));
     if (chosen("bias")) y = y + wide(f.input("b", {channel}));
     if (chosen("residual")) {

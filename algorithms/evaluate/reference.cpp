@@ -161,6 +161,9 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
             throw UserError("reference.parameter",
                             a.name + " wants the parameter '" + p.name + "' of type " + name_of(p.dtype) + "; " +
                                 (it == parameters.end() ? "it is not given." : std::string("got ") + name_of(it->second.type) + "."));
+        if (p.range && !p.range->contains(it->second))
+            throw UserError("reference.parameter", a.name + ": the parameter '" + p.name + "' must be " + to_string(*p.range) + ", not " +
+                                                       value_text(it->second) + ".");
     }
     StageRunner runner(a, ExtentSolver(a, options.extents).find(tensors), parameters);
     for (auto &[name, array] : tensors) runner.add(name, std::move(array));

@@ -12,8 +12,9 @@ Interval meet(Interval a, Interval b) {
 
 Bounds::Bounds() : known_(std::make_shared<Known>()), memo_(std::make_shared<Memo>()) {}
 
-Bounds::Bounds(const std::vector<Dim> &dims) : Bounds() {
+Bounds::Bounds(const std::vector<Dim> &dims, const std::vector<Parameter> &parameters) : Bounds() {
     for (const Dim &dim : dims) set_dim(dim);
+    for (const Parameter &p : parameters) set_parameter(p);
 }
 
 // What is known, to be changed: of these bounds alone, and with no answers from before.
@@ -42,6 +43,17 @@ void Bounds::set_dim(const Dim &dim) {
     Known &known = change();
     if (e.size.defined()) known.variables |= e.size->variables;
     known.extents[dim.name] = e;
+}
+
+void Bounds::set_parameter(const Parameter &parameter) {
+    if (is_float(parameter.dtype) || !parameter.range) return;
+    const Interval all, declared{parameter.range->least.integer, parameter.range->most.integer};
+    change().parameters[parameter.name] = {std::max(all.lo, declared.lo), std::min(all.hi, declared.hi)};
+}
+
+Interval Bounds::known_parameter(const std::string &name) const {
+    const auto it = known_->parameters.find(name);
+    return it == known_->parameters.end() ? Interval{} : it->second;
 }
 
 const Bounds::Range *Bounds::find(const std::string &variable) const {

@@ -26,14 +26,16 @@ Interval meet(Interval a, Interval b);
 class Bounds {
 public:
     Bounds();
-    // Facts of every dim of an algorithm, by set_dim.
-    explicit Bounds(const std::vector<Dim> &dims);
+    // Facts of every dim and parameter of an algorithm, by set_dim and set_parameter.
+    explicit Bounds(const std::vector<Dim> &dims, const std::vector<Parameter> &parameters = {});
 
     // lo <= variable <= hi; either may be undefined (unknown) and may use variables that enclose this one. Where the
     // variable is used, the range is taken to hold at least one point.
     void set(const std::string &variable, Expr lo, Expr hi);
     // The extent of `dim`: its constraints and, for a derived dim, max(size, 0). An extent without facts is 0 or more.
     void set_dim(const Dim &dim);
+    // A parameter: its declared range.
+    void set_parameter(const Parameter &parameter);
     // A condition that holds: lt, le, eq on index expressions, `e % c == 0`, and any `&` of these; others are kept as they
     // are and prove only themselves.
     void assume(const Expr &condition);
@@ -60,6 +62,7 @@ public:
     const std::vector<Linear> &facts() const { return known_->facts; }  // each is >= 0
     bool assumed(const Expr &condition) const;
     Interval known(const Expr &atom) const;  // from facts about this atom alone
+    Interval known_parameter(const std::string &name) const;
     int64_t known_multiple(const Expr &atom) const;
     // Where answers about an expression of these variables are kept (Expr::Node::variables).
     Answers &answers(uint64_t variables) const;
@@ -74,6 +77,7 @@ private:
     // Scopes share what they have in common: a copy costs nothing, and a change is of the copy alone.
     struct Known {
         std::map<std::string, Extent> extents;
+        std::map<std::string, Interval> parameters;  // with declared ranges
         std::vector<Linear> facts;
         std::vector<std::pair<Expr, Interval>> atoms;
         std::vector<std::pair<Expr, int64_t>> multiples;

@@ -139,7 +139,12 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
         }
         break;
     }
-    case ExprKind::cast: i = range_of_type(e->args[0].type()); break;
+    case ExprKind::cast:
+        i = range_of_type(e->args[0].type());
+        if (e->args[0].kind() == ExprKind::parameter && (e.type() == DType::index || e.type() == DType::i64))
+            i = meet(i, b.known_parameter(e->args[0]->name));
+        break;
+    case ExprKind::parameter: i = meet(range_of_type(e.type()), b.known_parameter(e->name)); break;
     case ExprKind::bounded: {
         Interval lo = range_of_expr(e->args[1], b), last = add(range_of_expr(e->args[2], b), {-1, -1});
         // An empty range clamps to either end.
@@ -149,7 +154,6 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
     }
     case ExprKind::operation: i = range_of_operation(e, b); break;
     case ExprKind::constant:
-    case ExprKind::parameter:
     case ExprKind::load:
     case ExprKind::bitcast:
     case ExprKind::left:

@@ -1,6 +1,6 @@
 // An Algorithm says what is computed: stages over named dims, pure, with no word about how.
 //
-//   Algorithm := name, dims, parameters, tensors (inputs, states, constants), [Step], outputs, numerics
+//   Algorithm := name, dims, parameters (with ranges), tensors (inputs, states, constants), [Step], outputs, numerics
 //   Step      := Stage | Call
 //   Dim       := fixed(n) | symbolic, constraints | derived(Expr)        derived covers ragged and counted dims
 //   Stage     := name, [Dim], Map | Reduce | Scan, names of results
@@ -21,6 +21,7 @@
 
 #include "algorithms/expr/expr.h"
 #include "algorithms/ir/numerics.h"
+#include "algorithms/ir/parameter.h"
 
 namespace tessera {
 
@@ -67,11 +68,6 @@ struct Tensor {
 
 // The values of a constant as they lie in memory.
 std::string constant_bytes(const Tensor &table);
-
-struct Parameter {
-    std::string name;
-    DType dtype = DType::f32;
-};
 
 // One component of a monoid's element. A part with extra dims holds a value for each point of them.
 struct Part {

@@ -54,7 +54,7 @@ Algorithm attention_grouped(const Numerics &n, const Options &o) {
     Tile where;
     if (o.at("mask")) scores = scores + cast(n.accumulate, f.input("mask", {S, T}));
     if (o.at("causal") || o.at("window")) {
-        const Tile own = f.index(S) + cast(DType::index, f.parameter("position", DType::i32)), key = f.index(T);
+        const Tile own = f.index(S) + cast(DType::index, f.parameter("position", DType::i32, 0)), key = f.index(T);
         if (o.at("causal")) where = key <= own;
         if (o.at("window")) scores = select(own - static_cast<double>(o.at("window")) < key, scores, f.scalar(n.accumulate, -INFINITY));
     }

@@ -163,7 +163,7 @@ Algorithm matmul_mxfp4(const Numerics &n) {
 Algorithm matmul_nvfp4(const Numerics &n) {
     Builder f("matmul_nvfp4", n);
     const Nibbles q(f, 16, DType::f8e4m3fn, DType::f4e2m1fn);
-    const Tile all = f.parameter("tensor_scale", n.accumulate);
+    const Tile all = f.parameter("tensor_scale", n.accumulate, 0);
     return e2m1_product(f, q, q.scales() * all);
 }
 

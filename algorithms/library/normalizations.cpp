@@ -15,7 +15,7 @@ Algorithm layernorm(const Numerics &n) {
     Dim M = f.dim("M"), N = f.dim("N");
     Tile x = f.input("x", {M, N});
     Tile gamma = f.input("gamma", {N}), beta = f.input("beta", {N});
-    Tile epsilon = f.parameter("epsilon", n.compute);
+    Tile epsilon = f.parameter("epsilon", n.compute, above(0));
     std::vector<Tile> parts = f.fold(welford_monoid(n.compute), {x}, {N.name});
     Tile scale = rsqrt(parts[2] / parts[0] + epsilon).named("scale");  // (M)
     return f.output("y", fma((x - parts[1]) * scale, gamma, beta)).build();
@@ -56,7 +56,7 @@ Algorithm grouped_norm(const std::string &name, const Numerics &n, bool channels
     Dim N = f.dim("N"), P = f.dim("P"), G = f.dim("G"), C = f.dim("C");
     Tile x = f.input("x", channels_last ? std::vector{N, P, G, C} : std::vector{N, G, C, P});
     Tile gamma = f.input("gamma", {G, C}), beta = f.input("beta", {G, C});
-    Tile epsilon = f.parameter("epsilon", n.compute);
+    Tile epsilon = f.parameter("epsilon", n.compute, above(0));
     std::vector<Tile> parts = f.fold(welford_monoid(n.compute), {x}, {P.name, C.name});  // (N, G) each
     Tile scale = rsqrt(parts[2] / parts[0] + epsilon).named("scale");                    // (N, G)
     return f.output("y", fma((x - parts[1]) * scale, gamma, beta)).build();
@@ -72,7 +72,7 @@ namespace {
 struct Statistics {  // of channels, as training left them
     Statistics(Builder &f, const Dim &C)
         : gamma(f.input("gamma", {C})), beta(f.input("beta", {C})), mean(f.input("mean", {C})), variance(f.input("variance", {C})) {
-        scale = (gamma * rsqrt(variance + f.parameter("epsilon", f.numerics().compute))).named("scale");  // (C)
+        scale = (gamma * rsqrt(variance + f.parameter("epsilon", f.numerics().compute, above(0)))).named("scale");  // (C)
     }
     Tile gamma, beta, mean, variance, scale;
 };

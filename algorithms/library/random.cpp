@@ -4,7 +4,8 @@
 
 namespace tessera::library {
 
-static RandomStream stream_of(Builder &f) { return {f.parameter("seed", DType::i64), f.parameter("step", DType::i64), 0}; }
+// Any seed, and as many steps as the counter has room for.
+static RandomStream stream_of(Builder &f) { return {f.parameter("seed", DType::i64), f.parameter("step", DType::i64, 0, UINT32_MAX), 0}; }
 
 Algorithm random_uniform(const Numerics &n) {
     Builder f("random_uniform", n);
@@ -21,7 +22,7 @@ Algorithm random_normal(const Numerics &n) {
 Algorithm dropout(const Numerics &n) {
     Builder f("dropout", n);
     const Tile x = f.input("x", {f.dim("M"), f.dim("N")});
-    const Tile p = f.parameter("p", DType::f32);
+    const Tile p = f.parameter("p", DType::f32, 0, 1);
     return f.output("y", dropout(f, x, stream_of(f), p)).build();
 }
 

@@ -29,9 +29,10 @@ Algorithm rotary(const Numerics &n, const Options &o) {
     } else {
         // In f64: an angle of f32 would be off by 2^-24 of it, and the last position of a long text has a large one.
         const DType wide = DType::f64;
+        const int64_t far = (int64_t{1} << 45) - INT32_MAX;  // angles beyond have no sine
         const Tile part = cast(wide, f.index(C)) / Tile(&f, cast(wide, extent("C")), {});
         const Tile frequency = pow(f.scalar(wide, static_cast<double>(o.at("base"))), -part).named("frequency");  // (C)
-        const Tile at = cast(wide, f.parameter("position", DType::i64) + cast(DType::i64, f.index(T)));
+        const Tile at = cast(wide, f.parameter("position", DType::i64, -far, far) + cast(DType::i64, f.index(T)));
         const Tile angle = (at * frequency).named("angle");  // (T, C)
         cosine = cast(n.compute, cos(angle)).named("cosine"), sine = cast(n.compute, sin(angle)).named("sine");
     }

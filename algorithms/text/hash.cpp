@@ -47,7 +47,8 @@ public:
         emit(std::string("numerics ") + name_of(n.storage) + " " + name_of(n.compute) + " " + name_of(n.accumulate) + " " +
              name_of(n.rounding) + " " + number(n.saturate));
         if (a_.updates_state) emit("effect memory");
-        for (const Parameter &p : a_.parameters) emit(std::string("parameter ") + name_of(p.dtype));
+        for (const Parameter &p : a_.parameters)
+            emit(std::string("parameter ") + name_of(p.dtype) + (p.range ? " " + to_string(*p.range) : ""));
         for (Role role : {Role::input, Role::state})
             for (const Tensor &t : a_.tensors)
                 if (t.role == role)

@@ -111,6 +111,15 @@ static json write(const Numerics &n) {
     return j;
 }
 
+static json write(const Parameter &p) {
+    json j = {{"name", p.name}, {"dtype", name_of(p.dtype)}};
+    if (!p.range) return j;
+    j["range"] = json::object();
+    if (p.range->has_least()) j["range"][p.range->above ? "above" : "min"] = to_json(p.range->least)[1];
+    if (p.range->has_most()) j["range"][p.range->below ? "below" : "max"] = to_json(p.range->most)[1];
+    return j;
+}
+
 // Callees are told apart by what is written, so that equal algorithms have equal JSON however their pointers are shared.
 class CalleeWriter {
 public:
@@ -118,7 +127,7 @@ public:
         json j = {{"name", a.name}, {"outputs", a.outputs}, {"numerics", write(a.numerics)}};
         for (const char *field : {"dims", "parameters", "tensors", "steps"}) j[field] = json::array();
         for (const Dim &d : a.dims) j["dims"].push_back(write(d));
-        for (const Parameter &p : a.parameters) j["parameters"].push_back({{"name", p.name}, {"dtype", name_of(p.dtype)}});
+        for (const Parameter &p : a.parameters) j["parameters"].push_back(write(p));
         for (const Tensor &t : a.tensors) j["tensors"].push_back(write(t));
         for (const Step &s : a.steps)
             j["steps"].push_back(std::visit(Overloaded{[](const Stage &stage) { return write(stage); },
@@ -377,14 +386,29 @@ static Call read_call(const JsonReader &r, const Callees &callees) {
     return call;
 }
 
+static Parameter read_parameter(const JsonReader &r) {
+    r.only({"name", "dtype", "range"});
+    Parameter p{r.at("name").text(), dtype(r.at("dtype"))};
+    const std::optional<JsonReader> range = r.find("range");
+    if (!range) return p;
+    range->only({"min", "above", "max", "below"});
+    const auto end = [&](const char *closed, const char *open, Scalar &value, bool &is_open) {
+        const std::optional<JsonReader> inside = range->find(closed), outside = range->find(open);
+        if (inside && outside) range->fail("json.value", std::string("expected '") + closed + "' or '" + open + "', got both.");
+        if (inside || outside) value = scalar_from_json(p.dtype, inside ? *inside : *outside), is_open = outside.has_value();
+    };
+    range->located([&] { p.range = parameter_range("parameter '" + p.name + "'", p.dtype, any_finite, {}); });
+    end("min", "above", p.range->least, p.range->above);
+    end("max", "below", p.range->most, p.range->below);
+    p.range = with_closed_integers(*p.range);
+    return p;
+}
+
 static Algorithm read_body(const JsonReader &r, const Callees &callees) {
     Algorithm a;
     a.name = r.at("name").text();
     a.dims = each<Dim>(r.at("dims"), read_dim);
-    a.parameters = each<Parameter>(r.at("parameters"), [](const JsonReader &p) {
-        p.only({"name", "dtype"});
-        return Parameter{p.at("name").text(), dtype(p.at("dtype"))};
-    });
+    a.parameters = each<Parameter>(r.at("parameters"), read_parameter);
     a.tensors = each<Tensor>(r.at("tensors"), read_tensor);
     a.steps = each<Step>(r.at("steps"), [&](const JsonReader &s) -> Step {
         auto call = s.find("call");
@@ -405,7 +429,8 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
 
 Algorithm algorithm_from_json(const json &value) {
     JsonReader r(value, "algorithm");
-    std::vector<std::string> fields = {"name", "dims", "parameters", "tensors", "steps", "outputs", "numerics", "effects", "large"};
+    std::vector<std::string> fields = {"name",     "dims",    "parameters", "tensors", "steps", "outputs",
+                                       "numerics", "effects", "large",      "ranges",  "checks"};
     std::string got = r.at("format").text();
     if (got != format)
         r.at("format").fail("json.version", "expected the format \"" + std::string(format) + "\", got \"" + quotable(got) + "\".");

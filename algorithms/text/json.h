@@ -3,7 +3,7 @@
 //
 //   { "format": "tessera-algorithm", "version": 2, "name": "linear",
 //     "dims": [{"name": "M"}, {"name": "N", "multiple_of": 16}, {"name": "K", "fixed": 768}, {"name": "R", "size": e}],
-//     "parameters": [{"name": "eps", "dtype": "f32"}],
+//     "parameters": [{"name": "eps", "dtype": "f32", "range": {"above": "0x0p+0", "max": "0x1p+0"}}],   or "min", "below"
 //     "tensors": [{"name": "x", "dtype": "f32", "dims": ["M", "K"], "role": "input"}],
 //     "steps": [{"name": "acc", "dims": ["M", "N"], "reduce": {"monoid": {…}, "dims": ["K"], "inputs": [e, e]}},
 //               {"name": "y", "dims": ["M", "N"], "map": e},

@@ -135,7 +135,7 @@ public:
         monoids_.clear();
         std::string text = "algorithm " + a.name + ": " + a.numerics.name + " (" + text_of(a.numerics) + ")\n";
         for (const Dim &d : a.dims) text += dim_text(d);
-        for (const Parameter &p : a.parameters) text += "  parameter " + p.name + ": " + name_of(p.dtype) + "\n";
+        for (const Parameter &p : a.parameters) text += "  parameter " + to_string(p) + "\n";
         for (const Tensor &t : a.tensors) {
             text += tensor_text(t);
             const auto half = a.half_bytes.find(t.name);

@@ -1,6 +1,7 @@
 #include "algorithms/verify/verify.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "algorithms/transform/inline_calls.h"
 #include "algorithms/verify/verify_scope.h"
@@ -84,6 +85,8 @@ void Verifier::check_names() {
         if (!is_arithmetic(p.dtype) || p.dtype == DType::index)
             scope_.fail("type", p.name,
                         std::string("a parameter of type ") + name_of(p.dtype) + "; declare it f32, f64, i32, i64 or bool.");
+        if (p.range)
+            if (const std::string wrong = range_error(p.dtype, *p.range); !wrong.empty()) scope_.fail("parameter-range", p.name, wrong);
     }
     for (const Tensor &t : a_.tensors) add_name(tensors, "a tensor", t.name);
     for (const Stage &s : a_.stages()) {

@@ -20,8 +20,8 @@
 namespace tessera {
 
 // Throws UserError algorithm.<rule> naming the algorithm, stage, tensor or dim: name, dim, unknown-dim, unknown-tensor,
-// unknown-parameter, ragged, rank, type, variable, order, bounds, monoid, update, accumulate, call, cycle, output, effects,
-// expression.
+// unknown-parameter, parameter-range, ragged, rank, type, variable, order, bounds, monoid, update, accumulate, numerics, call, cycle,
+// output, effects, expression.
 void verify(const Algorithm &algorithm);
 
 }  // namespace tessera

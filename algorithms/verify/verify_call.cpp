@@ -28,6 +28,8 @@ private:
     void check_view(const Tensor &wanted, const View &view, const Tensor &given, const std::string &pair) const;
     void check_reach_of_results() const;
     void check_repeat() const;
+    std::optional<ParameterRange> values_of(const Expr &e) const;
+    void check_parameter(const Parameter &p) const;
     void check_carried(const Tensor *input, const std::string &name, const std::string &output) const;
     const Tensor *find_output(const std::string &name) const;
     [[noreturn]] void fail(const std::string &message) const { scope_.fail("call", subject_, message); }
@@ -51,7 +53,51 @@ void CallChecker::check() const {
     check_written_once();
     check_apart();
     check_reach_of_results();
-    for (const Parameter &p : callee_.parameters) verify_expression(scope_, subject_, call_.parameters.at(p.name), rounds());
+    for (const Parameter &p : callee_.parameters) check_parameter(p);
+}
+
+// The values that an expression without loads can have, as far as that is plain to see: none where nothing is known.
+std::optional<ParameterRange> CallChecker::values_of(const Expr &e) const {
+    if (e.is_constant()) return ParameterRange{e->value, e->value};
+    if (e.kind() == ExprKind::parameter) {
+        for (const Parameter &own : scope_.parameters)
+            if (own.name == e->name) return own.range;
+        return std::nullopt;
+    }
+    if (is_float(e.type()) || e.kind() != ExprKind::operation) return std::nullopt;
+    std::vector<std::optional<ParameterRange>> of;
+    for (const Expr &operand : e->args) of.push_back(values_of(operand));
+    const auto bound = [](std::optional<ParameterRange> range, const ParameterRange &by, bool is_most) {
+        if (!range) range = parameter_range("", by.least.type, any_finite, {});
+        Scalar &least = range->least, &most = range->most;
+        if (is_most) least.integer = std::min(least.integer, by.least.integer), most.integer = std::min(most.integer, by.most.integer);
+        else least.integer = std::max(least.integer, by.least.integer), most.integer = std::max(most.integer, by.most.integer);
+        return range;
+    };
+    if (e->op == Op::min || e->op == Op::max) {
+        if (!of[0]) std::swap(of[0], of[1]);
+        return of[0] ? bound(of[1], *of[0], e->op == Op::min) : std::nullopt;
+    }
+    if (e->op == Op::bit_and)
+        for (const std::optional<ParameterRange> &mask : of)
+            if (mask && mask->least.integer >= 0) {
+                ParameterRange range = *mask;
+                range.least.integer = 0;
+                return range;
+            }
+    return std::nullopt;
+}
+
+void CallChecker::check_parameter(const Parameter &p) const {
+    const Expr &value = call_.parameters.at(p.name);
+    verify_expression(scope_, subject_, value, rounds());
+    if (!p.range) return;
+    const std::optional<ParameterRange> values = values_of(value);
+    if (values && p.range->contains(*values)) return;
+    const std::string got = values ? "which may be " + to_string(*values) : "of which nothing is known";
+    fail("the parameter '" + p.name + "' of " + callee_.name + " must be " + to_string(*p.range) + "; got " + brief(value) + ", " + got +
+         ". Pass on a parameter that is declared with this range" +
+         (is_float(p.dtype) ? " or a constant." : ", a constant, or an integer that min and max clamp to it."));
 }
 
 // The dims whose index may stand in views and parameters.
@@ -136,7 +182,7 @@ void CallChecker::check_carried(const Tensor *input, const std::string &name, co
     std::vector<std::string> given = result.dims, wanted;
     if (call_.repeat->stacked.count(output)) given.erase(given.begin());
     for (const std::string &d : input->dims) wanted.push_back(dim_of(d));
-    const Bounds facts(scope_.dims);
+    const Bounds facts(scope_.dims, scope_.parameters);
     bool fits = input->dtype == result.dtype && wanted.size() == given.size();
     for (size_t i = 0; fits && i < wanted.size(); i++) fits = wanted[i] == given[i] || prove(extent(wanted[i]) == extent(given[i]), facts);
     if (!fits)
@@ -173,7 +219,8 @@ void CallChecker::check_repeat() const {
                  (flag.dims.empty() ? "" : join(flag.dims)) + "]; expected one bool.");
     }
     for (const std::string &name : callee_.outputs)
-        if (!carried.count(name) && !r.stacked.count(name) && name != r.until && !prove(Expr(1) <= extent(r.dim), Bounds(scope_.dims)))
+        if (!carried.count(name) && !r.stacked.count(name) && name != r.until &&
+            !prove(Expr(1) <= extent(r.dim), Bounds(scope_.dims, scope_.parameters)))
             fail("without any repetition its output '" + name + "' would have no value, and '" + r.dim +
                  "' is not known to be at least 1; constrain it, or carry or stack that output.");
 }
@@ -206,7 +253,7 @@ void CallChecker::check_dim(const Dim &wanted) const {
     const Dim &given = scope_.dim(it->second, subject_);
     verify_size_is_made(scope_, subject_, given);
     std::string pair = "the dim '" + wanted.name + "' of " + callee_.name + " is bound to '" + given.name + "', ";
-    Bounds facts(scope_.dims);
+    Bounds facts(scope_.dims, scope_.parameters);
     Expr n = extent(given.name);
     if (wanted.kind == DimKind::fixed && !prove(n == Expr(wanted.value), facts))
         fail(pair + "whose extent is not known to be " + std::to_string(wanted.value) + "; fix it.");
@@ -244,7 +291,7 @@ void CallChecker::check_tensor(const Tensor &wanted) const {
     if (!it->second.index.empty()) return check_view(wanted, it->second, given, pair);
     if (given.dims.size() != wanted.dims.size())
         fail(pair + "which has the dims " + join(given.dims) + " where " + join(wanted.dims) + " are wanted.");
-    Bounds facts(scope_.dims);
+    Bounds facts(scope_.dims, scope_.parameters);
     for (size_t i = 0; i < wanted.dims.size(); i++) {
         const std::string expected = dim_of(wanted.dims[i]);
         if (given.dims[i] != expected && !prove(extent(given.dims[i]) == extent(expected), facts))
@@ -258,7 +305,7 @@ void CallChecker::check_view(const Tensor &wanted, const View &view, const Tenso
     if (view.index.size() != given.dims.size())
         fail(pair + "which has " + std::to_string(given.dims.size()) + " axes, at " + std::to_string(view.index.size()) +
              " indices; expected one for each of " + join(given.dims) + ".");
-    Bounds facts(scope_.dims);
+    Bounds facts(scope_.dims, scope_.parameters);
     auto loop = [&](const std::string &variable, const std::string &dim) {
         facts.set(variable, Expr(0), extent(dim) - 1);
         facts.assume(Expr(1) <= extent(dim));

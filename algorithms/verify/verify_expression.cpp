@@ -48,7 +48,7 @@ private:
 };
 
 Bounds Checker::facts() const {
-    Bounds b(scope_.dims);
+    Bounds b(scope_.dims, scope_.parameters);
     for (const std::string &d : dims_) {
         b.set(d, 0, extent(d) - 1);
         b.assume(extent(d) >= 1);  // there is a point

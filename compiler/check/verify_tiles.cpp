@@ -24,7 +24,7 @@ constexpr size_t own_facts_limit = 24;
 class TileVerifier {
 public:
     TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all, std::optional<int64_t> max_steps)
-        : program(p), programs(all), dim_facts(p.dims) {
+        : program(p), programs(all), dim_facts(p.dims, p.parameters) {
         if (max_steps) dim_facts.limit(*max_steps);
         facts = dim_facts;
         gpu = names_gpu(p.target);
@@ -47,7 +47,7 @@ private:
     const TileProgram &program;
     const std::vector<TileProgram> &programs;  // that may be invoked
     bool gpu = false;
-    Bounds dim_facts;  // of dims alone
+    Bounds dim_facts;  // of dims and parameters alone
     Bounds facts;
     std::set<std::string> dims, writable, states, stored;
     std::string thread;  // the variable of the thread loop that is open

@@ -23,7 +23,7 @@ static void constrain(Dim &dim, const Condition &c) {
 
 Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &when) {
     Algorithm result = algorithm;
-    const Bounds facts(algorithm.dims);
+    const Bounds facts(algorithm.dims, algorithm.parameters);
     for (const Condition &c : when) {
         const Dim *about = c.dim.empty() ? nullptr : algorithm.find_dim(c.dim);
         if (!about || about->kind != DimKind::symbolic) continue;

@@ -86,8 +86,12 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
         names += fmt::format("\"{}\", ", a.tensor.name);
     }
     std::string members, parameters;
-    for (size_t i = 0; i < p.parameters.size(); i++)
-        members += fmt::format("    {} {};\n", c_parameter_type(p.parameters[i].dtype), c_names[p.arguments.size() + i]);
+    for (size_t i = 0; i < p.parameters.size(); i++) {
+        const Parameter &q = p.parameters[i];
+        members += fmt::format("    {} {};{}\n", c_parameter_type(q.dtype), c_names[p.arguments.size() + i],
+                               q.range ? " /**< " + to_string(*q.range) + " */" : "");
+        names += fmt::format("\"{}\", ", q.name);
+    }
     if (!members.empty()) {
         parameters =
             fmt::format("/** The parameters of {0}. */\ntypedef struct {0}_parameters {{\n{1}}} {0}_parameters;\n\n", kernel.name, members);

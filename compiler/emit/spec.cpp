@@ -78,6 +78,20 @@ ParameterLayout parameter_layout(const TileProgram &program) {
 
 namespace {
 
+// As the runtime finds a parameter's value in the frame.
+int64_t frame_bits(const Scalar &value) {
+    const uint64_t bits = stored_bits(value);
+    return size_of(value.type) == 4 ? static_cast<int32_t>(static_cast<uint32_t>(bits)) : static_cast<int64_t>(bits);
+}
+
+std::vector<int64_t> range_words(const Parameter &p) {
+    if (!p.range) return {0, 0, 0};
+    const ParameterRange &r = *p.range;
+    const int64_t flags = TESS_RANGE_DECLARED | (r.has_least() ? TESS_RANGE_LEAST : 0) | (r.has_most() ? TESS_RANGE_MOST : 0) |
+                          (r.above ? TESS_RANGE_ABOVE : 0) | (r.below ? TESS_RANGE_BELOW : 0);
+    return {flags, frame_bits(r.least), frame_bits(r.most)};
+}
+
 // Zero-terminated texts in words, equal ones once.
 class Texts {
 public:
@@ -126,7 +140,9 @@ std::vector<int64_t> arguments_of(const TileProgram &program, Texts &texts) {
     limit(program.arguments.size(), many, "tensors");
     limit(program.parameters.size(), many, "parameters");
     std::vector<int64_t> spec(TESS_SPEC_HEADER);
-    spec[TESS_SPEC_VERSION] = TESS_SPEC_ABI2;
+    const bool ranged =
+        std::any_of(program.parameters.begin(), program.parameters.end(), [](const Parameter &p) { return p.range.has_value(); });
+    spec[TESS_SPEC_VERSION] = ranged ? TESS_SPEC_ABI2_RANGES : TESS_SPEC_ABI2;
     spec[TESS_SPEC_N_DIMS] = static_cast<int64_t>(dims.size());
     spec[TESS_SPEC_N_TENSORS] = static_cast<int64_t>(program.arguments.size());
     spec[TESS_SPEC_N_PARAMETERS] = static_cast<int64_t>(program.parameters.size());
@@ -149,8 +165,13 @@ std::vector<int64_t> arguments_of(const TileProgram &program, Texts &texts) {
         slot += 1 + static_cast<int64_t>(axes.size());
     }
     const ParameterLayout layout = parameter_layout(program);
-    for (size_t i = 0; i < program.parameters.size(); i++)
-        spec.insert(spec.end(), {abi_dtype(program.parameters[i].dtype), layout.offsets[i], texts.add(program.parameters[i].name)});
+    for (size_t i = 0; i < program.parameters.size(); i++) {
+        const Parameter &p = program.parameters[i];
+        spec.insert(spec.end(), {abi_dtype(p.dtype), layout.offsets[i], texts.add(p.name)});
+        if (!ranged) continue;
+        const std::vector<int64_t> range = range_words(p);
+        spec.insert(spec.end(), range.begin(), range.end());
+    }
     spec[TESS_SPEC_PARAMETER_BYTES] = layout.bytes;
     spec[TESS_SPEC_FRAME_WORDS] = slot + static_cast<int64_t>(program.parameters.size()) + TESS_TAIL_WORDS;
     return spec;

@@ -143,7 +143,7 @@ Points Analysis::points_of(const Stage &s, const Reduce &r) const {
     Points points{1, !r.where.defined() && r.at.empty(), false};
     std::map<std::string, Expr> first;
     for (const std::string &d : r.dims) points.count *= values_.points(d).value_or(no_bound), first[d] = Expr(0);
-    Bounds facts(a_.dims);
+    Bounds facts(a_.dims, a_.parameters);
     for (const std::string &d : s.dims) facts.set(d, Expr(0), extent(d) - 1);
     points.is_filled =
         points.count >= 1 && std::isfinite(points.count) && r.at.empty() && (points.is_whole || prove(substitute(r.where, first), facts));

@@ -60,7 +60,7 @@ TileProgram program_frame(const Algorithm &declared, const Algorithm &a, const K
 }
 
 Scope scope_of(const Lowering &lowering, const TileProgram &frame) {
-    Scope scope(lowering.algorithm.dims);
+    Scope scope(lowering.algorithm.dims, lowering.algorithm.parameters);
     for (const Argument &a : frame.arguments) scope.store(a.tensor.name, stored_argument(lowering, scope, a.tensor, a.packed.has_value()));
     for (const Tensor &t : frame.constants) scope.store(t.name, stored_argument(lowering, scope, t, false));
     return scope;

@@ -56,7 +56,7 @@ Arguments arguments_of(const Algorithm &algorithm) {
                 if (t.name == name) shown = with_dims(t);
         a.outputs.push_back(shown);
     }
-    for (const Parameter &p : algorithm.parameters) a.parameters.push_back(p.name + ": " + name_of(p.dtype));
+    for (const Parameter &p : algorithm.parameters) a.parameters.push_back(to_string(p));
     return a;
 }
 

@@ -171,6 +171,15 @@ static ordered_json lowered_json(const PreparedKernel &p, const Contents *conten
     return lowered;
 }
 
+static ordered_json parameters_json(const Algorithm &algorithm) {
+    ordered_json parameters = ordered_json::array();
+    for (const Parameter &p : algorithm.parameters) {
+        parameters.push_back({{"name", p.name}, {"dtype", name_of(p.dtype)}});
+        if (p.range) parameters.back()["range"] = to_string(*p.range);
+    }
+    return parameters;
+}
+
 static ordered_json kernel_json(const PreparedKernel &p) {
     ordered_json fixed = ordered_json::object(), options = ordered_json::object(), effects = ordered_json::array();
     for (const Effect e : effects_of(p.request.declared)) effects.push_back(name_of(e));
@@ -186,6 +195,7 @@ static ordered_json kernel_json(const PreparedKernel &p) {
             {"policy", text_of(p.request.declared.numerics)},
             {"effects", effects},
             {"fixed", fixed},
+            {"parameters", parameters_json(p.request.declared)},
             {"constants", constants_json(p.compiled.kernel)}};
 }
 

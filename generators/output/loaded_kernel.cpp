@@ -138,6 +138,7 @@ int LoadedKernel::size(const std::vector<TessTensor> &arguments, const TessConte
 std::string LoadedKernel::message(int status) const {
     std::vector<const char *> names;
     for (const Argument &a : program_.arguments) names.push_back(a.tensor.name.c_str());
+    for (const Parameter &p : program_.parameters) names.push_back(p.name.c_str());
     char text[256];
     tess_status_message(status, &fault_, names.data(), text, sizeof text);
     return text;

@@ -15,7 +15,7 @@ static int32_t kernel_fault(const TessBinding *b) { return tess_abi2_plain_fault
 
 int tess_abi2_is_kernel(const int64_t *spec) {
     int64_t counts;
-    if (spec == NULL || spec[TESS_SPEC_VERSION] != TESS_SPEC_ABI2) return 0;
+    if (spec == NULL || (spec[TESS_SPEC_VERSION] != TESS_SPEC_ABI2 && spec[TESS_SPEC_VERSION] != TESS_SPEC_ABI2_RANGES)) return 0;
     counts = spec[TESS_SPEC_N_DIMS] | spec[TESS_SPEC_N_TENSORS] | spec[TESS_SPEC_N_PARAMETERS] | spec[TESS_SPEC_N_CODE] |
              spec[TESS_SPEC_N_LAYOUTS] | spec[TESS_SPEC_N_PACKED];
     return counts >= 0 && counts < 2 * MANY && spec[TESS_SPEC_FRAME_WORDS] >= TESS_TAIL_WORDS && spec[TESS_SPEC_FRAME_WORDS] <= MANY_WORDS;

@@ -94,6 +94,12 @@ int32_t tess_kernel_parameter(const TessKernel *kernel, int32_t index, TessParam
     all.name = text_of(kernel->spec, record[TESS_SPEC_PARAMETER_NAME]);
     all.type = tess_type((int32_t)record[TESS_SPEC_PARAMETER_DTYPE]);
     all.offset = (uint32_t)record[TESS_SPEC_PARAMETER_OFFSET];
+    all.range = all.least = all.most = 0;
+    if (tess_spec_parameter_words(kernel->spec) == TESS_SPEC_RANGED_WORDS) {
+        all.range = record[TESS_SPEC_PARAMETER_RANGE];
+        all.least = record[TESS_SPEC_PARAMETER_LEAST];
+        all.most = record[TESS_SPEC_PARAMETER_MOST];
+    }
     return hand_over(info, &all, sizeof all);
 }
 

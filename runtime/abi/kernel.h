@@ -20,6 +20,8 @@ extern "C" {
 
 /** First word of every spec: "TESS" and the version of this contract, of spec and frame together. */
 #define TESS_SPEC_ABI2 INT64_C(0x5445535300000003)
+/** The same of a kernel some of whose parameters have a declared range: its parameter records have TESS_SPEC_RANGED_WORDS. */
+#define TESS_SPEC_ABI2_RANGES INT64_C(0x5445535300000004)
 
 /** Words of the spec. It is position-free: a header of TESS_SPEC_HEADER words, then n_dims dim records, n_tensors tensor records,
  *  n_parameters parameter records, n_code code records, n_layouts layout records for each tensor that is packed, in the order of the
@@ -27,7 +29,7 @@ extern "C" {
  *  first byte among these. A dim that no tensor carries must be fixed or equal to an earlier one. Of the layouts of a packed tensor the
  *  first whose features the call may use is the one that its code reads; the tensor's record describes the operand. */
 enum {
-    TESS_SPEC_VERSION = 0,      /**< TESS_SPEC_ABI2 */
+    TESS_SPEC_VERSION = 0,      /**< TESS_SPEC_ABI2 or TESS_SPEC_ABI2_RANGES */
     TESS_SPEC_CPU_FEATURES = 1, /**< mask of 1 << TessCpuFeature that all its code needs */
     TESS_SPEC_N_DIMS = 2,
     TESS_SPEC_N_TENSORS = 3,
@@ -65,6 +67,10 @@ enum {
     TESS_SPEC_PARAMETER_OFFSET = 1, /**< in the struct of parameters, in bytes */
     TESS_SPEC_PARAMETER_NAME = 2,   /**< text */
     TESS_SPEC_PARAMETER_WORDS = 3,
+    TESS_SPEC_PARAMETER_RANGE = 3, /**< TESS_RANGE_… */
+    TESS_SPEC_PARAMETER_LEAST = 4, /**< as in the frame */
+    TESS_SPEC_PARAMETER_MOST = 5,
+    TESS_SPEC_RANGED_WORDS = 6,
 
     /* within a code record */
     TESS_SPEC_CODE_CPU_FEATURES = 0, /**< mask of 1 << TessCpuFeature */
@@ -97,9 +103,14 @@ static inline const int64_t *tess_spec_tensor(const int64_t *spec, int64_t tenso
     return tess_spec_dim(spec, spec[TESS_SPEC_N_DIMS]) + tensor * TESS_SPEC_TENSOR_WORDS;
 }
 
+/** Words of a record of a parameter. */
+static inline int64_t tess_spec_parameter_words(const int64_t *spec) {
+    return spec[TESS_SPEC_VERSION] == TESS_SPEC_ABI2 ? TESS_SPEC_PARAMETER_WORDS : TESS_SPEC_RANGED_WORDS;
+}
+
 /** The record of a parameter. */
 static inline const int64_t *tess_spec_parameter(const int64_t *spec, int64_t parameter) {
-    return tess_spec_tensor(spec, spec[TESS_SPEC_N_TENSORS]) + parameter * TESS_SPEC_PARAMETER_WORDS;
+    return tess_spec_tensor(spec, spec[TESS_SPEC_N_TENSORS]) + parameter * tess_spec_parameter_words(spec);
 }
 
 /** A code record. */

@@ -28,11 +28,44 @@ uint64_t tess_abi2_plan_bytes(const int64_t *spec) {
            (uint64_t)spec[TESS_SPEC_N_PACKED] * TESS_PACKED_HEADER_BYTES;
 }
 
-void tess_abi2_bind_parameters(const TessPlan *plan, int64_t *frame, const void *parameters) {
+/* The bits of floats as integers in the order of the floats: those of positive ones are so already. Neither kind of NaN is between two
+ * finite numbers. No arithmetic of floats, so that no flag of a compiler and no mode of a processor has a say. */
+static int64_t ordered(int64_t dtype, int64_t bits) {
+    if (bits >= 0 || (dtype != TESS_F32 && dtype != TESS_F64)) return bits;
+    return (dtype == TESS_F32 ? INT32_MIN : INT64_MIN) - bits;
+}
+
+static int is_nan(int64_t dtype, int64_t bits) {
+    if (dtype == TESS_F32) return (bits & 0x7fffffff) > 0x7f800000;
+    return dtype == TESS_F64 && (bits & INT64_MAX) > INT64_C(0x7ff0000000000000);
+}
+
+/* TESS_OK where the p-th parameter, whose record has a range, lies in it. */
+static int32_t check_range(const TessPlan *plan, const int64_t *record, int32_t p, int64_t bits, TessFault *fault) {
+    const int64_t dtype = record[TESS_SPEC_PARAMETER_DTYPE], flags = record[TESS_SPEC_PARAMETER_RANGE];
+    const int64_t value = ordered(dtype, bits), open_least = (flags & TESS_RANGE_ABOVE) != 0, open_most = (flags & TESS_RANGE_BELOW) != 0;
+    const int64_t least = ordered(dtype, record[TESS_SPEC_PARAMETER_LEAST]), most = ordered(dtype, record[TESS_SPEC_PARAMETER_MOST]);
+    const int low = value < least || (open_least && value == least), high = value > most || (open_most && value == most);
+    const int no_number = is_nan(dtype, bits);
+    int32_t kind = TESS_PARAMETER_FINITE;
+    int64_t expected = TESS_NO_NUMBER;
+    if ((flags & TESS_RANGE_DECLARED) == 0 || (!low && !high)) return TESS_OK;
+    if ((low || no_number) && (flags & TESS_RANGE_LEAST) != 0) {
+        kind = open_least ? TESS_PARAMETER_ABOVE : TESS_PARAMETER_MIN;
+        expected = record[TESS_SPEC_PARAMETER_LEAST];
+    } else if ((high || no_number) && (flags & TESS_RANGE_MOST) != 0) {
+        kind = open_most ? TESS_PARAMETER_BELOW : TESS_PARAMETER_MAX;
+        expected = record[TESS_SPEC_PARAMETER_MOST];
+    }
+    return tess_abi2_fault(fault, kind, plan->tensors + p, dtype, expected, bits);
+}
+
+int32_t tess_abi2_bind_parameters(const TessPlan *plan, int64_t *frame, const void *parameters, TessFault *fault) {
     int64_t *slot = frame + plan->tail - plan->parameters;
     const int64_t *record = tess_spec_parameter(plan->spec, 0);
+    const int64_t words = tess_spec_parameter_words(plan->spec);
     int32_t i;
-    for (i = 0; i < plan->parameters; ++i, record += TESS_SPEC_PARAMETER_WORDS) {
+    for (i = 0; i < plan->parameters; ++i, record += words) {
         const char *at = (const char *)parameters + record[TESS_SPEC_PARAMETER_OFFSET];
         switch (record[TESS_SPEC_PARAMETER_DTYPE]) {
         case TESS_BOOL: slot[i] = *at != 0; break;
@@ -45,7 +78,12 @@ void tess_abi2_bind_parameters(const TessPlan *plan, int64_t *frame, const void 
         }
         default: memcpy(&slot[i], at, sizeof slot[i]);
         }
+        if (words == TESS_SPEC_RANGED_WORDS) {
+            const int32_t status = check_range(plan, record, i, slot[i], fault);
+            if (status != TESS_OK) return status;
+        }
     }
+    return TESS_OK;
 }
 
 static int64_t rounded(int64_t bytes) { return (bytes + TESS_WORKSPACE_ALIGNMENT - 1) & -TESS_WORKSPACE_ALIGNMENT; }
@@ -108,9 +146,9 @@ int32_t tess_abi2_plan(TessPlan *plan, const int64_t *spec, TessPlanFunction fun
     tail[TESS_TAIL_BODY] = (int64_t)(uintptr_t)body;
     tail[TESS_TAIL_DIMENSION] = -1;
     tail[TESS_TAIL_EXPECTED] = TESS_NO_NUMBER;
-    if (parameters != NULL) tess_abi2_bind_parameters(plan, binding.frame, parameters);
+    if (parameters != NULL) status = tess_abi2_bind_parameters(plan, binding.frame, parameters, fault);
     else memset(tail - plan->parameters, 0, (size_t)plan->parameters * sizeof *tail);
-    status = plan_workspace(plan, binding.frame, function, fault);
+    if (status == TESS_OK) status = plan_workspace(plan, binding.frame, function, fault);
     if (status == TESS_OK) plan->mark = tess_abi2_mark(plan);
     return status;
 }

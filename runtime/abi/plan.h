@@ -11,8 +11,8 @@ uint64_t tess_abi2_plan_bytes(const int64_t *spec);
 int32_t tess_abi2_plan(TessPlan *plan, const int64_t *spec, TessPlanFunction function, TessBody body, const TessTensor *const *tensors,
                        const void *parameters, const TessContext *context, int sizing, TessFault *fault);
 
-/** Writes a struct of parameters to their slots. */
-void tess_abi2_bind_parameters(const TessPlan *plan, int64_t *frame, const void *parameters);
+/** Writes a struct of parameters to their slots. A status where one is outside of its range. */
+int32_t tess_abi2_bind_parameters(const TessPlan *plan, int64_t *frame, const void *parameters, TessFault *fault);
 
 /** What a plan at this address is marked with. */
 static inline uint64_t tess_abi2_mark(const TessPlan *plan) { return (uintptr_t)plan ^ UINT64_C(0x5445535350414c4e); }

@@ -1,3 +1,4 @@
+#include "runtime/abi/decimal.h"
 #include "runtime/abi/extent_words.h"
 #include "runtime/abi/kernel.h"
 
@@ -76,6 +77,11 @@ static const Kind kinds[] = {
     {TESS_PACKED_EXTENT, "packed-extent", "the packed operand has extents that no tensor has, or other ones than in the plan", NULL},
     {TESS_PACKED_BYTES, "packed-bytes",
      "not as many bytes as an operand of these extents has when it is packed; ask the packing function's size query", NULL},
+    {TESS_PARAMETER_MIN, "parameter-min", "a parameter is below its declared minimum", "parameter must be at least "},
+    {TESS_PARAMETER_MAX, "parameter-max", "a parameter is above its declared maximum", "parameter must be at most "},
+    {TESS_PARAMETER_ABOVE, "parameter-above", "a parameter is not above its declared bound", "parameter must be above "},
+    {TESS_PARAMETER_BELOW, "parameter-below", "a parameter is not below its declared bound", "parameter must be below "},
+    {TESS_PARAMETER_FINITE, "parameter-finite", "a parameter must be finite", "parameter must be finite"},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -123,6 +129,19 @@ static void put_int(Text *text, int64_t value) {
     if (value < 0) *--first = '-';
     put(text, first);
 }
+
+/* A value of a parameter's type, by its bits. */
+static void put_value(Text *text, int32_t dtype, int64_t bits) {
+    char decimal[TESS_DECIMAL_BYTES];
+    if (dtype != TESS_F32 && dtype != TESS_F64) {
+        put_int(text, bits);
+        return;
+    }
+    tess_abi2_decimal((uint64_t)bits, dtype == TESS_F64, decimal);
+    put(text, decimal);
+}
+
+static int is_of_parameter(int32_t kind) { return kind >= TESS_PARAMETER_MIN && kind <= TESS_PARAMETER_FINITE; }
 
 static void put_place(Text *text, const char *const *names, int32_t argument, int32_t dimension) {
     put(text, "argument ");
@@ -279,8 +298,19 @@ static int put_special(Text *text, int32_t kind, int32_t argument, const TessFau
     }
 }
 
+static void put_parameter(Text *text, const Kind *kind, const TessFault *fault) {
+    put(text, kind->before);
+    if (kind->kind != TESS_PARAMETER_FINITE) put_value(text, fault->dimension, fault->expected);
+    put(text, ", not ");
+    put_value(text, fault->dimension, fault->got);
+}
+
 static void put_reason(Text *text, const Kind *kind, int32_t argument, const TessFault *fault, const char *const *names) {
     if (put_special(text, kind->kind, argument, fault, names)) return;
+    if (is_of_parameter(kind->kind) && fault != NULL) {
+        put_parameter(text, kind, fault);
+        return;
+    }
     if (fault != NULL && kind->before != NULL && fault->expected != TESS_NO_NUMBER) {
         put(text, kind->before);
         put_int(text, fault->expected);
@@ -320,7 +350,7 @@ size_t tess_status_message(int32_t status, const TessFault *fault, const char *c
     if (fault != NULL && (kind == NULL || fault->size < sizeof *fault || fault->kind != kind->kind || fault->argument != argument))
         fault = NULL;
     if (argument >= 0) {
-        put_place(&text, argument_names, argument, fault != NULL ? fault->dimension : -1);
+        put_place(&text, argument_names, argument, fault != NULL && !is_of_parameter(kind->kind) ? fault->dimension : -1);
         put(&text, ": ");
     }
     if (kind != NULL) {

@@ -239,7 +239,7 @@ typedef struct TessFault {
     int32_t kind;  /**< a TessStatusKind */
     int32_t argument, dimension;
     int32_t other_argument, other_dimension; /**< what it does not agree with */
-    int64_t expected, got;                   /**< extents, ranks, bytes, …: what the kind speaks of; a TessDType for a type */
+    int64_t expected, got;                   /**< extents, ranks, bytes, bits, …: what the kind speaks of; a TessDType for a type */
 } TessFault;
 
 /** What a kernel call may use. A null context means: the host, one thread, no workspace. */
@@ -363,7 +363,18 @@ typedef struct TessParameterInfo {
     const char *name;
     TessType type;
     uint32_t offset; /**< in <kernel>_parameters, in bytes */
+    int64_t range;   /**< bits of TessRange; 0: any value */
+    int64_t least, most; /**< the bits of values of the type */
 } TessParameterInfo;
+
+/** What is said of the range of a parameter. A declared one holds no NaN and no infinity. */
+typedef enum TessRange {
+    TESS_RANGE_DECLARED = 1,
+    TESS_RANGE_LEAST = 2, /**< `least` says more than the type */
+    TESS_RANGE_MOST = 4,
+    TESS_RANGE_ABOVE = 8, /**< `least` is outside */
+    TESS_RANGE_BELOW = 16 /**< `most` is outside */
+} TessRange;
 
 /** Code that a call may run: the first whose features and conditions hold. */
 typedef struct TessCodeInfo {
@@ -543,7 +554,14 @@ typedef enum TessStatusKind {
     TESS_PACKED_LAYOUT = 0x705,     /**< packed in another layout, for another kernel or processor */
     TESS_PACKED_DTYPE = 0x706,      /**< elements of another type, or another rank */
     TESS_PACKED_EXTENT = 0x707,     /**< extents that no tensor has, or other ones than in the plan */
-    TESS_PACKED_BYTES = 0x708       /**< not as many bytes as the extents ask for */
+    TESS_PACKED_BYTES = 0x708,      /**< not as many bytes as the extents ask for */
+
+    /* A parameter is outside of its range. The fault has the bits of values of its type, and its `dimension` is that TessDType. */
+    TESS_PARAMETER_MIN = 0x801,   /**< below the least value that is declared */
+    TESS_PARAMETER_MAX = 0x802,   /**< above the greatest one */
+    TESS_PARAMETER_ABOVE = 0x803, /**< not above the number that is declared */
+    TESS_PARAMETER_BELOW = 0x804, /**< not below it */
+    TESS_PARAMETER_FINITE = 0x805 /**< NaN or an infinity */
 } TessStatusKind;
 
 /* A status is kind | (argument + 1) << 12, in 31 bits. */
@@ -555,13 +573,13 @@ int32_t tess_status_code(int32_t status);
  *  is no status. */
 const char *tess_status_kind(int32_t status);
 
-/** The position of the argument at fault, from 0, among the tensors of the kernel; -1 when it is
- *  none of them. */
+/** The position of the argument at fault, from 0, among the tensors of the kernel and, behind them,
+ *  its parameters; -1 when it is none of them. */
 int32_t tess_status_argument(int32_t status);
 
 /** Writes a sentence such as "argument 2 ('w'), dimension 1: extent must be a multiple of 16, not 40". `fault` is that of the call's
  *  context; without one (null) the sentence has no dimension and no numbers.
- *  `argument_names` holds a name (or null) for each tensor of the kernel, or is null. At most
+ *  `argument_names` holds a name (or null) for each tensor and then each parameter of the kernel, or is null. At most
  *  `n` bytes are written, the last a zero; the length of the whole sentence is returned, as
  *  snprintf does. No locale, no allocation. */
 size_t tess_status_message(int32_t status, const TessFault *fault, const char *const *argument_names, char *buffer, size_t n);

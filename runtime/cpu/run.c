@@ -256,7 +256,10 @@ int32_t tess_call_workspace(const TessKernel *kernel, const TessTensor *const *t
 static int32_t run_on(const TessPlan *plan, int64_t *frame, void *const *data, const void *parameters, const TessContext *context,
                       TessFault *fault) {
     memcpy(frame, tess_plan_frame(plan), (size_t)plan->spec[TESS_SPEC_FRAME_WORDS] * sizeof *frame);
-    if (parameters != NULL) tess_abi2_bind_parameters(plan, frame, parameters);
+    if (parameters != NULL) {
+        const int32_t status = tess_abi2_bind_parameters(plan, frame, parameters, fault);
+        if (status != TESS_OK) return status;
+    }
     return run_checked(plan, frame, data, context, fault);
 }
 

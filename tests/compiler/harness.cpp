@@ -82,8 +82,10 @@ Arrays make_inputs(const Algorithm &algorithm, const Extents &symbolic, uint32_t
 
 Parameters make_parameters(const Algorithm &algorithm, uint32_t seed) {
     Parameters parameters;
-    for (const Parameter &p : algorithm.parameters)
-        parameters[p.name] = is_float(p.dtype) ? Scalar::of_real(p.dtype, 0.25 + seed % 3) : Scalar::of_integer(p.dtype, 3 + seed % 5);
+    for (const Parameter &p : algorithm.parameters) {
+        const Scalar any = is_float(p.dtype) ? Scalar::of_real(p.dtype, 0.25 + seed % 3) : Scalar::of_integer(p.dtype, 3 + seed % 5);
+        parameters[p.name] = p.range ? p.range->nearest(any) : any;
+    }
     return parameters;
 }
 

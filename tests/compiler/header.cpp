@@ -14,14 +14,15 @@ TEST_CASE("the header declares a kernel, its workspace and its arguments' names"
     for (const char *part :
          {"#ifndef TESSERA_GENERATED_MY_KERNELS_H\n", "#include <tessera.h>\n", "/** ring_append, for avx2 (sse4_1, ",
           "f16c). Arguments:\n", "extern \"C\" {\n",
-          "typedef struct ring_append_parameters {\n    int64_t position;\n} ring_append_parameters;\n",
+          "typedef struct ring_append_parameters {\n    int64_t position; /**< at least 0 and at most 9223372034707292160 */\n} "
+          "ring_append_parameters;\n",
           "int32_t ring_append(const TessTensor *cache, const TessTensor *x, const struct ring_append_parameters *parameters, const "
           "TessContext *context);\n",
           "int32_t ring_append_table(const TessTensor *const *tensors, const struct ring_append_parameters *parameters, const TessContext "
           "*context);\n",
           "int32_t ring_append_workspace(const TessTensor *cache, const TessTensor *x, const TessContext *context, uint64_t *bytes);\n",
           "int32_t ring_append_describe(TessKernel *kernel);\n",
-          "static const char *const ring_append_argument_names[] = {\"cache\", \"x\", 0};\n"})
+          "static const char *const ring_append_argument_names[] = {\"cache\", \"x\", \"position\", 0};\n"})
         CHECK_THAT(text, Catch::Contains(part));
     text = header_of("several", {{target_named("avx2"), {kernel}}, {target_named("x86-64"), {kernel}}});
     CHECK_THAT(text, Catch::Contains("/** ring_append, for avx2, else x86-64. Arguments:\n"));

@@ -7,7 +7,7 @@
 namespace tessera::test_scope {
 
 TEST_CASE("scope: what a copy adds is not known outside it") {
-    Scope outer({symbolic_dim("N")});
+    Scope outer({symbolic_dim("N")}, {});
     Stored x;
     x.buffer = {"x", DType::f32, {extent("N")}, Space::argument}, x.origin = {Expr(0)}, x.dims = {"N"};
     outer.store("x", x);

@@ -44,7 +44,7 @@ TEST_CASE("list of one algorithm shows its arguments, options and schedules by t
           "  dims        M, N\n"
           "  inputs      x[M, N], gamma[N], beta[N]\n"
           "  outputs     y[M, N]\n"
-          "  parameters  epsilon: f32\n"
+          "  parameters  epsilon: f32 above 0\n"
           "  options     act: none, relu, default relu; what is applied last\n"
           "              step: 1 to 4, default 2; of rows\n"
           "  schedules   any target: fused/mine\n"
@@ -64,7 +64,7 @@ TEST_CASE("list gives the same as JSON") {
     const auto &layernorm = all["algorithms"][1];
     CHECK(layernorm["name"] == "layernorm");
     CHECK(layernorm["dims"] == std::vector<std::string>{"M", "N"});
-    CHECK(layernorm["parameters"] == std::vector<std::string>{"epsilon: f64"});
+    CHECK(layernorm["parameters"] == std::vector<std::string>{"epsilon: f64 above 0"});
     const auto &own = all["algorithms"][2]["schedules"];
     CHECK(std::find(own.begin(), own.end(), "matmul/mine") != own.end());
     CHECK(all["targets"].size() == target_names().size());

@@ -1,6 +1,9 @@
 // Plans: what is fixed when one is made, what a run may change, and how a run refuses.
 #include <atomic>
+#include <bit>
 #include <catch2/catch.hpp>
+#include <cfloat>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -373,6 +376,51 @@ TEST_CASE("a fault is written when a call fails, and only then") {
     context.fault = &newer.known;
     CHECK(check(one, {dense(x, {40})}, &context) != TESS_OK);
     CHECK((newer.known.got == 40 && newer.known.size == sizeof newer && newer.more == 5));
+}
+
+TEST_CASE("a parameter outside of its range gives a status that names it, in a call and in a run") {
+    const auto bits = [](float value) { return int64_t(std::bit_cast<int32_t>(value)); };
+    const auto wide = [](double value) { return std::bit_cast<int64_t>(value); };
+    const int64_t both = TESS_RANGE_DECLARED | TESS_RANGE_LEAST | TESS_RANGE_MOST;
+    const std::vector<int64_t> of =
+        ranged_spec({{TESS_F32, both | TESS_RANGE_BELOW, bits(-0.5F), bits(1)},
+                     {TESS_F64, TESS_RANGE_DECLARED | TESS_RANGE_LEAST | TESS_RANGE_ABOVE, wide(-0.0), wide(DBL_MAX)},
+                     {TESS_I64, both, -3, INT64_MAX - 1},
+                     {TESS_I32, TESS_RANGE_DECLARED, INT32_MIN, INT32_MAX},
+                     {TESS_F32, TESS_RANGE_DECLARED, bits(-FLT_MAX), bits(FLT_MAX)},
+                     {TESS_F32, 0, 0, 0}});
+    const TessKernel ranged = kernel_of(of, nullptr, succeed);
+    const std::vector<int64_t> good = {bits(0), wide(1), 0, 0, bits(0), bits(NAN)};
+    const Planned planned(ranged, {}, good.data());
+    REQUIRE(planned.status == TESS_OK);
+    const TessContext context = telling();
+    // `words_of` "" where the value is in the range.
+    const auto gives = [&](size_t parameter, int64_t value, const std::string &words_of) {
+        std::vector<int64_t> all = good;
+        all[parameter] = value;
+        const std::string said = words_of.empty() ? "" : "argument " + std::to_string(parameter) + ": parameter must be " + words_of;
+        for (const int32_t status : {tess_call(&ranged, nullptr, all.data(), &context), planned.run({}, all.data())})
+            CHECK((status == TESS_OK ? "" : words(status)) == said);
+    };
+    for (float in : {-0.5F, -0.0F, 0.0F, FLT_TRUE_MIN, std::nextafter(1.0F, 0.0F)}) gives(0, bits(in), "");
+    gives(0, bits(1), "below 1, not 1");
+    gives(0, bits(INFINITY), "below 1, not inf");
+    gives(0, bits(std::nextafter(-0.5F, -1.0F)), "at least -0.5, not -0.50000006");
+    gives(0, bits(NAN), "at least -0.5, not nan");
+    gives(0, bits(-NAN), "at least -0.5, not nan");
+    gives(1, wide(DBL_TRUE_MIN), ""), gives(1, wide(DBL_MAX), "");
+    gives(1, wide(0), "above -0, not 0"), gives(1, wide(-0.0), "above -0, not -0");
+    gives(1, wide(INFINITY), "finite, not inf"), gives(1, wide(NAN), "above -0, not nan");
+    gives(2, -3, ""), gives(2, INT64_MAX - 1, "");
+    gives(2, -4, "at least -3, not -4"), gives(2, INT64_MIN, "at least -3, not -9223372036854775808");
+    gives(2, INT64_MAX, "at most 9223372036854775806, not 9223372036854775807");
+    gives(3, INT32_MIN, ""), gives(3, INT32_MAX, "");
+    gives(4, bits(FLT_MAX), ""), gives(4, bits(NAN), "finite, not nan"), gives(4, bits(-INFINITY), "finite, not -inf");
+    for (float any : {-INFINITY, 0.0F, NAN}) gives(5, bits(any), "");
+    TessParameterInfo info;
+    info.size = sizeof info;
+    REQUIRE(tess_kernel_parameter(&ranged, 2, &info) == TESS_OK);
+    CHECK((info.range == both && info.least == -3 && info.most == INT64_MAX - 1));
 }
 
 }  // namespace tessera::test_plan

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <string>
@@ -30,10 +32,11 @@ std::string plain(int32_t kind, int32_t argument = -1) { return words(tess_abi2_
 
 std::string reason(int32_t kind, int64_t expected, int64_t got = none) { return say(fault_of(kind, -1, -1, expected, got)); }
 
-const std::vector<int32_t> kinds = {0x101, 0x102, 0x103, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x10a, 0x10b, 0x10c, 0x10d, 0x201, 0x202,
-                                    0x203, 0x204, 0x205, 0x206, 0x207, 0x208, 0x209, 0x301, 0x302, 0x303, 0x304, 0x305, 0x401, 0x402, 0x403,
-                                    0x404, 0x405, 0x406, 0x407, 0x408, 0x409, 0x40a, 0x40b, 0x40c, 0x40d, 0x40e, 0x40f, 0x410, 0x501, 0x502,
-                                    0x601, 0x602, 0x603, 0x604, 0x605, 0x606, 0x701, 0x702, 0x703, 0x704, 0x705, 0x706, 0x707, 0x708};
+const std::vector<int32_t> kinds = {0x101, 0x102, 0x103, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x10a, 0x10b, 0x10c, 0x10d,
+                                    0x201, 0x202, 0x203, 0x204, 0x205, 0x206, 0x207, 0x208, 0x209, 0x301, 0x302, 0x303, 0x304,
+                                    0x305, 0x401, 0x402, 0x403, 0x404, 0x405, 0x406, 0x407, 0x408, 0x409, 0x40a, 0x40b, 0x40c,
+                                    0x40d, 0x40e, 0x40f, 0x410, 0x501, 0x502, 0x601, 0x602, 0x603, 0x604, 0x605, 0x606, 0x701,
+                                    0x702, 0x703, 0x704, 0x705, 0x706, 0x707, 0x708, 0x801, 0x802, 0x803, 0x804, 0x805};
 
 }  // namespace
 
@@ -44,6 +47,20 @@ TEST_CASE("a message names the argument and the dimension") {
     CHECK(say(fault, {"x", "b", nullptr}) == "argument 2, dimension 1: extent must be a multiple of 16, not 40");
     CHECK(words(tess_abi2_status(TESS_EXTENT_MULTIPLE, 2), {"x", "b", "w"}, nullptr) ==
           "argument 2 ('w'): an extent must be a multiple of the declared factor");
+}
+
+TEST_CASE("a message names the parameter, and prints the values as their type has them") {
+    const auto bits = [](float value) { return int64_t(std::bit_cast<int32_t>(value)); };
+    const TessFault low = fault_of(TESS_PARAMETER_ABOVE, 1, TESS_F32, bits(0), bits(-0.1F));
+    CHECK(say(low, {"x", "epsilon"}) == "argument 1 ('epsilon'): parameter must be above 0, not -0.1");
+    CHECK(words(tess_abi2_status(TESS_PARAMETER_ABOVE, 1), {"x", "epsilon"}, nullptr) ==
+          "argument 1 ('epsilon'): a parameter is not above its declared bound");
+    CHECK(say(fault_of(TESS_PARAMETER_BELOW, 0, TESS_F64, std::bit_cast<int64_t>(1.0), std::bit_cast<int64_t>(1e300))) ==
+          "argument 0: parameter must be below 1, not 1e+300");
+    CHECK(say(fault_of(TESS_PARAMETER_MIN, 0, TESS_I64, 0, INT64_MIN)) ==
+          "argument 0: parameter must be at least 0, not -9223372036854775808");
+    CHECK(say(fault_of(TESS_PARAMETER_MAX, 0, TESS_F32, bits(1), bits(NAN))) == "argument 0: parameter must be at most 1, not nan");
+    CHECK(say(fault_of(TESS_PARAMETER_FINITE, 0, TESS_F32, none, bits(-INFINITY))) == "argument 0: parameter must be finite, not -inf");
 }
 
 TEST_CASE("a fault of another failure, or of another version, says nothing") {

@@ -65,7 +65,7 @@ TEST_CASE("the values of the ABI are fixed") {
     CHECK(sizeof(TessKernelInfo) == 56);
     CHECK(sizeof(TessTensorInfo) == 64);
     CHECK(sizeof(TessDimInfo) == 56);
-    CHECK(sizeof(TessParameterInfo) == 24);
+    CHECK(sizeof(TessParameterInfo) == 48);
     CHECK(sizeof(TessCodeInfo) == 40);
 }
 

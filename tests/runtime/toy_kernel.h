@@ -29,6 +29,26 @@ struct ToyLayout {
     std::vector<int64_t> axes;  // pairs of the operand's axis and 0, f or -f
 };
 
+/// A parameter with the words of its range.
+struct ToyParameter {
+    int32_t dtype = TESS_I64;
+    int64_t flags = 0, least = 0, most = 0;
+};
+
+/// A kernel of parameters with ranges alone, each at its own 8 bytes.
+inline std::vector<int64_t> ranged_spec(const std::vector<ToyParameter> &parameters) {
+    std::vector<int64_t> spec(TESS_SPEC_HEADER);
+    spec[TESS_SPEC_VERSION] = TESS_SPEC_ABI2_RANGES;
+    spec[TESS_SPEC_N_PARAMETERS] = int64_t(parameters.size());
+    spec[TESS_SPEC_PARAMETER_BYTES] = 8 * int64_t(parameters.size());
+    spec[TESS_SPEC_FRAME_WORDS] = int64_t(parameters.size()) + TESS_TAIL_WORDS;
+    spec[TESS_SPEC_DEVICE] = TESS_HOST;
+    for (size_t p = 0; p < parameters.size(); ++p)
+        spec.insert(spec.end(), {parameters[p].dtype, 8 * int64_t(p), 0, parameters[p].flags, parameters[p].least, parameters[p].most});
+    spec.push_back('p');
+    return spec;
+}
+
 /// Parameters are i64; dims, tensors and parameters are called d0, t0, p0 and so on, the kernel "toy"; it has one code, "plain".
 inline std::vector<int64_t> toy_spec(const std::vector<ToyDim> &dims, const std::vector<ToyTensor> &tensors, int64_t parameters = 0,
                                      uint64_t features = 0, const std::vector<ToyLayout> &layouts = {}) {

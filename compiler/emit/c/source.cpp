@@ -88,8 +88,9 @@ static std::string table(const Kernel &kernel, const Target &target) {
     auto row = [&](size_t n, size_t features, const std::string &comment = "") {
         text += "    ";
         for (size_t i = 0; i < n; i++, at++) {
-            if (at == TESS_SPEC_VERSION) text += "TESS_SPEC_ABI2,";
+            if (at == TESS_SPEC_VERSION) text += spec[at] == TESS_SPEC_ABI2 ? "TESS_SPEC_ABI2," : "TESS_SPEC_ABI2_RANGES,";
             else if (i == features) text += "TESS_CPU_FEATURES,";
+            else if (spec[at] == INT64_MIN) text += "INT64_MIN,";
             else text += fmt::format("{},", spec[at]);
             if (i + 1 < n) text += " ";
         }
@@ -100,7 +101,7 @@ static std::string table(const Kernel &kernel, const Target &target) {
     row(TESS_SPEC_HEADER, TESS_SPEC_CPU_FEATURES);
     for (const Dim &d : spec_dims(p)) row(TESS_SPEC_DIM_WORDS, none, d.name);
     for (const Argument &a : p.arguments) row(TESS_SPEC_TENSOR_WORDS, none, a.tensor.name);
-    for (const Parameter &q : p.parameters) row(TESS_SPEC_PARAMETER_WORDS, none, q.name);
+    for (const Parameter &q : p.parameters) row(static_cast<size_t>(tess_spec_parameter_words(spec.data())), none, q.name);
     for (const KernelVariant &v : kernel.variants)
         row(TESS_SPEC_CODE_WORDS, TESS_SPEC_CODE_CPU_FEATURES, v.when.empty() ? target.name : "");
     for (int64_t i = 0; i < spec[TESS_SPEC_N_PACKED] * spec[TESS_SPEC_N_LAYOUTS]; i++)

@@ -19,7 +19,8 @@ std::string round_up(const std::string &bytes) { return fmt::format("(({}) + 63)
 
 std::string words_of(const std::vector<int64_t> &spec) {
     std::string words;
-    for (int64_t word : spec) words += fmt::format("{}INT64_C({})", words.empty() ? "" : ", ", word);
+    for (int64_t word : spec)
+        words += (words.empty() ? "" : ", ") + (word == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", word));
     return words;
 }
 

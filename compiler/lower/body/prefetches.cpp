@@ -102,7 +102,8 @@ TileBody OperandLines::lines(const Stored &where, const std::vector<Expr> &index
         if (has_load(axis)) refuse("its position is loaded from memory. Delete the prefetch (null).");
         if (ahead_of.empty() || !uses_variable(axis, ahead_of)) continue;
         // What is known of the loop's variable is not so of the one ahead.
-        axis = simplify(substitute(axis, {{ahead_of, variable(ahead_of) + Expr(rule.ahead)}}), Bounds(lowering.algorithm.dims));
+        axis = simplify(substitute(axis, {{ahead_of, variable(ahead_of) + Expr(rule.ahead)}}),
+                        Bounds(lowering.algorithm.dims, lowering.algorithm.parameters));
         moves = true;
     }
     if (!moves) return {};

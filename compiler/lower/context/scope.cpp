@@ -7,7 +7,8 @@ namespace tessera {
 
 using StoredByTensor = std::map<std::string, std::shared_ptr<const Stored>>;
 
-Scope::Scope(const std::vector<Dim> &dims) : facts(dims), stored_(std::make_shared<const StoredByTensor>()) {}
+Scope::Scope(const std::vector<Dim> &dims, const std::vector<Parameter> &parameters)
+    : facts(dims, parameters), stored_(std::make_shared<const StoredByTensor>()) {}
 
 void Scope::open_loop(const std::string &name, const std::string &variable) {
     open_loops = std::make_shared<const OpenLoop>(OpenLoop{name, variable, open_loops});

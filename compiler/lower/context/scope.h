@@ -39,8 +39,8 @@ struct Scope {
     int depth = 0;                               // how many loops are open, written out or not
     int64_t versions = 1;                        // how many versions, by the sizes of partial tiles, this is one of (narrow_tiles.h)
 
-    // The facts of an algorithm's dims.
-    explicit Scope(const std::vector<Dim> &dims);
+    // The facts of an algorithm's dims and parameters.
+    Scope(const std::vector<Dim> &dims, const std::vector<Parameter> &parameters);
 
     void open_loop(const std::string &name, const std::string &variable);
     void store(const std::string &tensor, Stored stored);
