@@ -1,8 +1,11 @@
 #include "algorithms/build/fourier.h"
 
 #include <algorithm>
+#include <complex>
 
+#include "algorithms/build/chirp.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -11,32 +14,21 @@ namespace {
 
 std::string text(int64_t n) { return std::to_string(n); }
 
-// The nearest length with the prime factors 2, 3 and 5 in a direction.
-int64_t smooth(int64_t n, int64_t step) {
-    for (;; n += step) {
-        int64_t rest = n;
-        for (int64_t p : {2, 3, 5})
-            while (rest % p == 0) rest /= p;
-        if (rest == 1) return n;
-    }
-}
-
 }  // namespace
 
+void check_fourier_points(int64_t n) {
+    if (n < 1 || n > max_fourier_points)
+        throw UserError("shape.fft",
+                        "a Fourier transform of " + text(n) + " points: expected 1 ..= " + text(max_fourier_points) + " of them.");
+}
+
 std::vector<int64_t> fourier_radices(int64_t n) {
-    auto fail = [&](const std::string &why) { throw UserError("shape.fft", "a Fourier transform of " + text(n) + " points: " + why); };
-    if (n < 1 || n > max_fourier_points) fail("expected 1 ..= " + text(max_fourier_points) + " of them.");
+    require(is_smooth(n), "a transform in passes has a smooth length");
     int64_t rest = n, twos = 0;
     std::vector<int64_t> radices;
     for (; rest % 2 == 0; rest /= 2) twos++;
     for (int64_t p : {3, 5})
         for (; rest % p == 0; rest /= p) radices.push_back(p);
-    if (rest > 1) {
-        int64_t prime = 7;
-        while (rest % prime) prime += 2;
-        fail("it has the prime factor " + text(prime) + "; expected a product of 2, 3 and 5. The nearest are " + text(smooth(n, -1)) +
-             " and " + text(smooth(n, 1)) + ": pad the data with zeros, or cut it.");
-    }
     // Eights first, since what follows them has whole vectors, and two fours rather than an eight and a two. Fewer than eight
     // points of powers of two go into the first of the other passes.
     std::vector<int64_t> powers;
@@ -71,16 +63,19 @@ using Reader = std::function<Complex(const Expr &n)>;
 
 class Transform {
 public:
-    Transform(Builder &f, std::vector<std::string> batch, DType type, FourierSign sign)
-        : f_(f), name_(unused_name(f)), batch_(std::move(batch)), type_(type), sign_(sign) {}
+    // A part of a convolution has no last pass, whose values are the result's: all are passes before another stage.
+    Transform(Builder &f, std::vector<std::string> batch, DType type, FourierSign sign, bool is_part = false)
+        : f_(f), name_(unused_name(f)), batch_(std::move(batch)), type_(type), sign_(sign), is_part_(is_part) {}
 
     // The transform of `points` values; `scale` is a factor of the result.
     Reader operator()(Reader read, int64_t points, double scale) const {
+        check_fourier_points(points);
+        if (!is_smooth(points)) return convolved(read, points, scale);
         int64_t before = 1;
         const std::vector<int64_t> radices = fourier_radices(points);
         for (size_t i = 0; i < radices.size(); i++) {
             const bool last = i + 1 == radices.size();
-            const std::string pass_name = last ? "last" : i == 0 ? "first" : "pass" + text(static_cast<int64_t>(i) + 1);
+            const std::string pass_name = last && !is_part_ ? "last" : i == 0 ? "first" : "pass" + text(static_cast<int64_t>(i) + 1);
             read = pass(read, pass_name, radices[i], before, points / (before * radices[i]), last ? scale : 1);
             before *= radices[i];
         }
@@ -117,6 +112,7 @@ private:
     const Dim C_ = fixed_dim("fft.c", 2);  // real and imaginary part
     DType type_;
     FourierSign sign_;
+    bool is_part_;
 
     Reader pass(const Reader &read, const std::string &name, int64_t r, int64_t s, int64_t m, double scale) const {
         const Dim P = fixed_dim("fft.p" + text(m), m), K = fixed_dim("fft.k" + text(r), r), Q = fixed_dim("fft.q" + text(s), s);
@@ -147,6 +143,46 @@ private:
         });
     }
 
+    // Any length as a convolution with the chirp (chirp.h).
+    Reader convolved(const Reader &read, int64_t n, double scale) const {
+        const int64_t m = convolution_points(n);
+        const Dim J = fixed_dim("fft.j" + text(n), n);
+        const auto at = [=](const Expr &i) { return std::map<std::string, Expr>{{J.name, i}}; };
+        const Expr j = variable(J.name), zero = constant(type_, 0);
+        const auto own = [&](const Expr &i) { return table("fft.chirp" + text(n), n, i, [&] { return chirp(n); }); };
+        const Reader chirped = stored("chirped", times(read(j), own(j)), {J}, at);
+        const Reader padded = [=](const Expr &i) {
+            // Behind the data wherever it is read: the index grows with every variable.
+            const Expr least =
+                simplify(rewrite(i, [](const Expr &e) { return e.kind() == ExprKind::variable ? Expr(0) : Expr(); }), Bounds());
+            if (least.is_constant() && least->value.integer >= n) return Complex{zero, zero};
+            const auto part = [&](const Expr &load) { return load_or(load->name, load.type(), load->args, i < Expr(n), zero); };
+            const Complex x = chirped(i);
+            return Complex{part(x.re), part(x.im)};
+        };
+        const Reader spectrum = Transform(f_, batch_, type_, FourierSign::forward, true)(padded, m, 1);
+        const Reader product = [&](const Expr &i) {
+            const Complex of = table("fft.chirp_spectrum" + text(n), m, i, [&] { return chirp_spectrum(n, m); });
+            return sign_ == FourierSign::forward ? product_of(spectrum(i), of) : product_with_conjugate(spectrum(i), of);
+        };
+        const Complex sum = Transform(f_, batch_, type_, FourierSign::inverse, true)(product, m, 1)(j);
+        Complex result = times(sum, own(j));
+        if (scale != 1) result = {result.re * constant(type_, scale), result.im * constant(type_, scale)};
+        return stored("unchirped", result, {J}, at);
+    }
+
+    // Element i of a constant of n complex numbers, which are made where there is none of that name.
+    Complex table(const std::string &name, int64_t n, const Expr &i, const std::function<std::vector<std::complex<double>>()> &make) const {
+        if (!f_.algorithm().find_tensor(name)) {
+            std::vector<double> values;
+            const std::vector<std::complex<double>> all = make();
+            for (const std::complex<double> &v : all) values.push_back(v.real());
+            for (const std::complex<double> &v : all) values.push_back(v.imag());
+            f_.constant(name, {C_, fixed_dim("fft.j" + text(n), n)}, values, type_);
+        }
+        return {load(name, type_, {Expr(0), i}), load(name, type_, {Expr(1), i})};
+    }
+
     // exp(2 pi i j q / (r s)): the conjugate, for a forward transform, of what multiplies input j.
     Complex factor(int64_t r, int64_t s, int64_t j, const Expr &q) const {
         const Dim J = fixed_dim("fft.j" + text(r - 1), r - 1), Q = fixed_dim("fft.q" + text(s), s);
@@ -166,7 +202,13 @@ private:
 
     // x w, of which the conjugate forward.
     Complex times(const Complex &x, const Complex &w) const {
-        if (sign_ == FourierSign::inverse) return {fma(x.re, w.re, -(x.im * w.im)), fma(x.im, w.re, x.re * w.im)};
+        return sign_ == FourierSign::inverse ? product_of(x, w) : product_with_conjugate(x, w);
+    }
+
+    static Complex product_of(const Complex &x, const Complex &w) {
+        return {fma(x.re, w.re, -(x.im * w.im)), fma(x.im, w.re, x.re * w.im)};
+    }
+    static Complex product_with_conjugate(const Complex &x, const Complex &w) {
         return {fma(x.re, w.re, x.im * w.im), fma(x.im, w.re, -(x.re * w.im))};
     }
 };

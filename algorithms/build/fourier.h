@@ -13,17 +13,23 @@
 //
 // and [p, k, q] lies in memory as the next pass's [j m + p, q]. Inside the transform, real and imaginary parts are separate, along
 // a dim fft.c before those. Dims are named for their extents (fft.p128, fft.k8, fft.q64); one of extent 1 is left out. The points
-// are fixed, so the factors exp(...) are constants; their prime factors are 2, 3 and 5.
+// are fixed, so the factors exp(...) are constants.
+//
+// A length with another prime factor than 2, 3 and 5 is a convolution of two to four times as many points (chirp.h): "fft.chirped" is
+// x w, "fft2.first", "fft2.pass2", ... its transform, "fft3.first", "fft3.pass2", ... the inverse of its product with the chirp's, and
+// "fft.unchirped" the result.
 #pragma once
 #include "algorithms/build/builder.h"
 #include "algorithms/build/butterfly.h"
 
 namespace tessera {
 
-// The longest transform: its constants take about twice the room of its data, inside the library.
+// The longest transform: its constants take about twice the room of its data, inside the library, and six times where it is a convolution.
 constexpr int64_t max_fourier_points = 1 << 18;
 
-// The radices of the passes for n points, in order; none for 1. UserError shape.fft with the prime that n must not have.
+// UserError shape.fft: fewer than 1, or more than that.
+void check_fourier_points(int64_t n);
+// The radices of the passes for n points, in order; none for 1. n has the prime factors 2, 3 and 5.
 std::vector<int64_t> fourier_radices(int64_t n);
 
 // The transforms of the pairs along N. UserErrors shape.fft and shape.unknown-dim.

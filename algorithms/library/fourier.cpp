@@ -8,7 +8,9 @@ std::vector<Option> fourier_options() { return {{"points", "how many are transfo
 namespace {
 
 struct Points {  // what all transforms have
-    Points(const std::string &name, const Numerics &n, const Options &o) : f(name, n), count(o.at("points")) { fourier_radices(count); }
+    Points(const std::string &name, const Numerics &n, const Options &o) : f(name, n), count(o.at("points")) {
+        check_fourier_points(count);
+    }
     Builder f;
     int64_t count;
     Dim B = f.dim("B");

@@ -180,11 +180,13 @@ def results(rng):
         pool = options | {"padding": edge, "size": 3}
         yield "max_pool2d_nhwc", [x], (), patches(x, 3, 3, stride, (edge, edge), dilation, -np.inf).max((-2, -1)), pool
         yield "average_pool2d_nhwc", [x], (), patches(x, 3, 3, stride, (edge, edge), dilation, 0).mean((-2, -1)), pool
-    for points in [1, 15, 64, 1000, 4096]:
+    for points in [1, 7, 15, 64, 97, 1000, 1009, 4096, 4099]:
         x, r = f(3, points, 2), f(3, points)
         spectrum, limit = np.fft.fft(x.astype("f8").view("c16")[..., 0]), 5e-8 * (1 + np.log2(points))
+        if points in (7, 97, 1009, 4099):
+            limit *= 2  # a convolution: two transforms
         yield "fft", [x.reshape(3, -1)], (), spectrum.view("f8"), {"points": points}, limit
-        if points not in (15, 1000):
+        if points not in (15, 97, 1000):
             continue
         pairs = spectrum.astype("c8")
         yield "ifft", [pairs.view("f4")], (), np.fft.ifft(pairs.astype("c16")).view("f8"), {"points": points}, limit
