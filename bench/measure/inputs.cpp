@@ -209,10 +209,12 @@ InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uin
         if (has_offsets(program, t.name)) input.given = random_offsets(t.dtype, input.shape, largest, own);
         plan.tensors.emplace(t.name, std::move(input));
     }
-    for (const Parameter &p : program.parameters)
-        plan.parameters[p.name] = is_float(p.dtype)
-                                      ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999)
-                                      : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
+    for (const Parameter &p : program.parameters) {
+        const Scalar drawn = is_float(p.dtype)
+                                 ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999)
+                                 : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
+        plan.parameters[p.name] = p.range ? p.range->nearest(drawn) : drawn;
+    }
     return plan;
 }
 

@@ -65,7 +65,8 @@ struct InputPlan {
     std::map<std::string, InputTensor> tensors;  // as in Inputs
     std::map<std::string, Scalar> parameters;
 };
-// Floats in [-1, 1), float parameters in (0, 1]; offsets of ragged dims ascend and stay inside; other integers are small.
+// Floats in [-1, 1), float parameters in (0, 1], or the nearest number of a declared range; offsets of ragged dims ascend and stay inside;
+// other integers are small.
 InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uint64_t seed);
 // All of it.
 Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed);

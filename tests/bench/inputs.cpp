@@ -105,6 +105,9 @@ TEST_CASE("random inputs have ascending offsets, floats in a unit and are the sa
     const Inputs layernorm = random_inputs(lower(library::layernorm({}), {}, target_named("x86-64")), {{"M", 1}, {"N", 1}}, 7);
     CHECK(layernorm.parameters.at("epsilon").real > 0);
     CHECK(layernorm.parameters.at("epsilon").real <= 1);
+    TileProgram ranged = lower(library::layernorm({}), {}, target_named("x86-64"));
+    ranged.parameters[0].range = parameter_range("epsilon", DType::f32, 3, 4);
+    CHECK(random_inputs(ranged, {{"M", 1}, {"N", 1}}, 7).parameters.at("epsilon").real == 3);
 }
 
 }  // namespace tessera::test_inputs
