@@ -5,7 +5,7 @@
 namespace tessera {
 
 std::vector<Option> epilogue_options() {
-    return {{"scale", "0 none, 1 a parameter, 2 by channel", 0, 0, 2},
+    return {{"scale", "factor of the products", 0, 0, 2, {"none", "parameter", "channel"}},
             yes_or_no("bias", "b is added"),
             yes_or_no("residual", "r, of the result's dims, is added"),
             {"activation", "what is applied last", 0, 0, 5, {"none", "relu", "gelu", "gelu_tanh", "silu", "relu6"}}};
