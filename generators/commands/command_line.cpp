@@ -49,8 +49,16 @@ CommandOption &CommandOption::one_value_each() {
     return *this;
 }
 
+// Says what is wrong with a text that is none of the words; "" where it is one.
+static std::function<std::string(std::string &)> among(const std::vector<std::string> &words) {
+    return [words](const std::string &text) -> std::string {
+        const bool known = std::find(words.begin(), words.end(), text) != words.end();
+        return known ? "" : "expected " + join(words, " or ") + ", got '" + text + "'";
+    };
+}
+
 CommandOption &CommandOption::one_of(const std::vector<std::string> &words) {
-    option_->check(CLI::IsMember(words));
+    option_->check(CLI::Validator(among(words), "{" + join(words, ",") + "}"));
     return *this;
 }
 
@@ -134,14 +142,10 @@ CommandOption CommandLine::seconds(const std::string &name, double &value, const
 
 CommandOption CommandLine::position(const std::string &name, const std::vector<std::string> &words, const std::string &meaning,
                                     const std::function<void(size_t)> &take) const {
-    const auto check = [words](const std::string &text) -> std::string {
-        const bool known = std::find(words.begin(), words.end(), text) != words.end();
-        return known ? "" : "expected " + join(words, " or ") + ", got '" + text + "'";
-    };
     const auto given = [words, take](const std::string &text) {
         take(static_cast<size_t>(std::find(words.begin(), words.end(), text) - words.begin()));
     };
-    return CommandOption(app_->add_option_function<std::string>(name, given, meaning)->check(CLI::Validator(check, "")));
+    return CommandOption(app_->add_option_function<std::string>(name, given, meaning)->check(CLI::Validator(among(words), "")));
 }
 
 CommandOption CommandLine::flag(const std::string &name, bool &value, const std::string &meaning) const {

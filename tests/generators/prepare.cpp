@@ -97,16 +97,17 @@ TEST_CASE("every index of every schedule that ships is proved") {
         for (const std::string schedule : algorithm.at("schedules")) {
             std::vector<std::string> options = {""};
             const std::string stated = algorithm.at("options").dump();
-            if (stated.find("padding") != std::string::npos)
+            if (stated.find("\"name\":\"padding\"") != std::string::npos)
                 options = {"", " --option padding=1", " --option stride=2 padding=2 dilation=2"};
-            if (stated.find("points") != std::string::npos) options = {"", " --option points=1500"};
+            if (stated.find("\"name\":\"points\"") != std::string::npos) options = {"", " --option points=1500"};
             const std::string name = algorithm.at("name");
             std::string target = target_in(schedule);
             if (target.empty())  // tuned: <algorithm>/<numerics>/<target>/<shape>
                 target = std::filesystem::path(schedule).parent_path().filename().string();
-            const std::string numerics = schedule.find("/bf16/") != std::string::npos  ? "bf16"
-                                         : schedule.find("/f16/") != std::string::npos ? "f16"
-                                                                                       : "f32";
+            const std::string numerics = schedule.find("/bf16/") != std::string::npos   ? "bf16"
+                                         : schedule.find("/int8/") != std::string::npos ? "int8"
+                                         : schedule.find("/f16/") != std::string::npos  ? "f16"
+                                                                                        : "f32";
             INFO(schedule);
             REQUIRE(!target.empty());
             for (const std::string &option : options) {
