@@ -243,7 +243,8 @@ std::vector<Expr> Builder::operands(const Monoid &monoid, const std::vector<Tile
 }
 
 // A stage that takes the name of the first tile that is named after it.
-std::vector<Tile> Builder::make_fold(const Stage &stage) {
+std::vector<Tile> Builder::make_fold(const Stage &made) {
+    const Stage stage = map_monoid(made, [&](const Monoid &m) { return with_identity_of_elements(m, inputs_of(made)); });
     algorithm_.steps.emplace_back(stage);
     anonymous_.insert(stage.name);
     std::vector<Tile> parts;

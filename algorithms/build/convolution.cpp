@@ -138,7 +138,7 @@ static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S
 }
 
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
-    return pool(nan_max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY).tile, R, S);
+    return pool(max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY).tile, R, S);
 }
 
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {

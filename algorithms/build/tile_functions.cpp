@@ -207,6 +207,8 @@ Tile sum(const Tile &x, const Dim &over) { return fold_one(sum_monoid(x.dtype())
 Tile product(const Tile &x, const Dim &over) { return fold_one(product_monoid(x.dtype()), x, over); }
 Tile max(const Tile &x, const Dim &over) { return fold_one(max_monoid(x.dtype()), x, over); }
 Tile min(const Tile &x, const Dim &over) { return fold_one(min_monoid(x.dtype()), x, over); }
+// For what a NaN passes by another way.
+static Tile greatest_number(const Tile &x, const Dim &over) { return fold_one(max_number_monoid(x.dtype()), x, over); }
 
 Tile mean(const Tile &x, const Dim &over) {
     Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
@@ -214,7 +216,7 @@ Tile mean(const Tile &x, const Dim &over) {
 }
 
 Tile softmax(const Tile &x, const Dim &over) {
-    Tile top = max(x, over).named("max");
+    Tile top = greatest_number(x, over).named("max");
     Tile below = x - top, e = like(below, exp_nonpositive(below.value())).named("exp");
     return e * (number(x, 1) / sum(e, over).named("sum"));
 }
@@ -231,10 +233,18 @@ Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key) {
     return select(f.index(key) <= f.index(query), scores, number(scores, -INFINITY));
 }
 
+Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon) {
+    const DType type = x.dtype();
+    const std::vector<Tile> parts = x.builder().fold(moments_monoid(type), {x}, names_of(over));
+    const Tile n = parts[0], near = like(parts[1], near_scale(parts[1].value())).named("near"), rest = (parts[4] / n).named("rest");
+    // Rounding may leave less than 0. Equal elements beside which epsilon is nothing have a variance of 0.
+    const Tile variance = max(fma(-rest, rest, parts[3] / n), 0);
+    const Tile scale = rsqrt(max(fma(epsilon, near * near, variance), type == DType::f64 ? 0x1p-1022 : 0x1p-126)).named("scale");
+    return (fma(x, near, -parts[2]) - rest) * scale;
+}
+
 Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon) {
-    std::vector<Tile> parts = x.builder().fold(welford_monoid(x.dtype()), {x}, {over.name});
-    Tile scale = rsqrt(parts[2] / parts[0] + epsilon).named("scale");
-    return fma((x - parts[1]) * scale, gamma, beta);
+    return fma(normalized(x, {over}, number(x, epsilon)), gamma, beta);
 }
 
 // So small that no sum of squares of numbers times it overflows; a power of two, so that the product is exact.
@@ -268,10 +278,28 @@ Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon) 
     return x * scale * gamma;
 }
 
+namespace {
+
+// log(sum(exp(x))) is log_sum + shift.
+struct LogSum {
+    LogSum(const Tile &x, const Dim &over) {
+        const Tile top = greatest_number(x, over).named("max");
+        shift = select(abs(top) < INFINITY, top, number(x, 0)).named("shift");  // inf - inf would be NaN
+        log_sum = log(sum(exp(x - shift), over).named("sum"));
+    }
+    Tile shift, log_sum;
+};
+
+}  // namespace
+
 Tile logsumexp(const Tile &x, const Dim &over) {
-    const Tile top = max(x, over).named("max"), zero = number(x, 0);
-    const Tile shift = select(abs(top) < INFINITY, top, zero).named("shift");  // inf - inf would be NaN
-    return log(sum(exp(x - shift), over).named("sum")) + shift;
+    const LogSum all(x, over);
+    return all.log_sum + all.shift;
+}
+
+Tile logsumexp_above(const Tile &own, const Tile &x, const Dim &over) {
+    const LogSum all(x, over);
+    return all.log_sum - (own - all.shift);
 }
 
 }  // namespace tessera

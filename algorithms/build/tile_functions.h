@@ -39,6 +39,7 @@ Tile operator!(const Tile &a);
 Tile operator^(const Tile &a, const Tile &b);
 Tile operator<<(const Tile &a, const Tile &b);
 Tile operator>>(const Tile &a, const Tile &b);
+// NaN where either is, as are the folds min and max over a dim where an element is.
 Tile min(const Tile &a, const Tile &b);
 Tile max(const Tile &a, const Tile &b);
 Tile min(const Tile &a, double b);
@@ -111,11 +112,18 @@ Tile softmax(const Tile &x, const Dim &over);
 Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where = {});
 // Scores where key <= query, -inf elsewhere.
 Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key);
-// (x - mean) / sqrt(variance + epsilon) * gamma + beta over `over`, by Welford's fold.
+// (x - mean) / sqrt(variance + epsilon) over `over`, epsilon > 0, of any finite x. Each is off by a few units in the last place of the larger
+// of itself and the results' root mean square, however far from 0 the mean is: what rounding it leaves of the differences is subtracted
+// too. Rows that reach beyond 2^47 are taken times 2^-82 (of f64: 2^495, 2^-530). A row with an infinity or NaN gives NaN. Stages welford,
+// near, rest and scale.
+Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon);
+// normalized(x) * gamma + beta.
 Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon = 1e-5);
 // log(sum(exp(x))) over `over` with no overflow on the way; stages max, shift, sum. Of infinities it is what the formula says: of -inf only
 // -inf, with an inf inf, with a NaN NaN.
 Tile logsumexp(const Tile &x, const Dim &over);
+// logsumexp(x) - own, exact where both are far from 0: a cross entropy.
+Tile logsumexp_above(const Tile &own, const Tile &x, const Dim &over);
 // x / sqrt(mean(x^2) + epsilon) * gamma (Zhang, Sennrich 2019), epsilon > 0, of any finite x: sums of squares that overflow are taken of
 // x 2^-80 instead (of f64, 2^-540). Stages squares, with parts near and far, and scale.
 Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon = 1e-5);

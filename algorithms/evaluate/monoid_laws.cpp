@@ -160,13 +160,14 @@ private:
         return is_float(type) ? Scalar::of_real(type, reals[at]) : Scalar::of_integer(type, integers[at]);
     }
 
+    static double least_subnormal(DType type) { return std::ldexp(1, 1 - traits_of(type).bias - traits_of(type).mantissa); }
+    static double least_normal(DType type) { return std::ldexp(1, 1 - traits_of(type).bias); }
+
     static Scalar end_of_range(DType type, bool above) {
         if (is_float(type)) return Scalar::of_real(type, above ? INFINITY : -INFINITY);
         return Scalar::of_integer(type, above ? traits_of(type).highest : traits_of(type).lowest);
     }
 
-    // An infinity is lifted only into what has elements already: the first of the largest values is at no position where all are -inf, and
-    // no schedule can change that.
     void make_elements() {
         constexpr size_t numbers = 8, lifted = 6, folds = 6;
         for (size_t i = 0; i < numbers; i++) {
@@ -181,6 +182,16 @@ private:
             for (DType type : m_.inputs) x.push_back(end_of_range(type, end == 1));
             inputs_.push_back(x);
         }
+        const size_t ordinary = inputs_.size();
+        for (const double special :
+             {static_cast<double>(NAN), static_cast<double>(INFINITY), -static_cast<double>(INFINITY), -0.0, 0x1p-1074})
+            for (size_t n = 0; n < m_.inputs.size(); n++) {
+                if (!is_float(m_.inputs[n])) continue;
+                Element x = inputs_[n];
+                x[n] = Scalar::of_real(m_.inputs[n], special == 0x1p-1074 ? least_subnormal(m_.inputs[n]) : special);
+                inputs_.push_back(x);
+            }
+        for (size_t i = ordinary; i < inputs_.size(); i++) elements_.push_back(step(identity_, inputs_[i]));
         for (size_t i = 0; i < folds; i++) {
             Element e = identity_;
             for (size_t n = 0; n < 2 + i % 3; n++) e = step(e, inputs_[(3 * i + n) % inputs_.size()]);
@@ -201,7 +212,9 @@ private:
             if (a[i] == b[i]) continue;
             if (!is_float(a[i].type)) return false;
             if (a[i].real == b[i].real) continue;  // zeros of either sign
-            const double rounding = is_exact_ ? 0 : std::ldexp(largest, -traits_of(a[i].type).mantissa / 2);
+            if (!is_exact_ && !std::isfinite(a[i].real) && !std::isfinite(b[i].real)) continue;
+            const DType type = a[i].type;
+            const double rounding = is_exact_ ? 0 : std::max(std::ldexp(largest, -traits_of(type).mantissa / 2), least_normal(type));
             if (!(std::fabs(a[i].real - b[i].real) <= rounding)) return false;
         }
         return true;

@@ -7,11 +7,12 @@
 //   commutativity  combine(a, b) == combine(b, a), where the monoid is declared commutative
 //   batch          the parts that the batch form gives of a few elements, or of none, are those of their fold by step
 //
-// a, b and c are the identity, lifted elements, and folds of a few. Elements are the same in every run: small numbers of both signs with
-// fractions, among them 0 and equal ones. A monoid that only compares and chooses (op.h: min, max, comparisons, select and logic) also
-// folds infinities and the ends of its integers, and its sides must be equal. Otherwise floats may differ by rounding: half of the
-// mantissa's bits must agree, seen from the largest number around. NaN on both sides is agreement, and so are zeros of either sign. No
-// element is NaN, since min and max are not commutative there, and those who add lose an infinity themselves.
+// a, b and c are the identity, lifted elements, and folds of a few, or of one special number: NaN, infinities, -0 and the least subnormal
+// one. Elements are the same in every run: small numbers of both signs with fractions, among them 0 and equal ones. A monoid that only
+// compares and chooses (op.h: min, max, comparisons, select and logic) also folds the ends of its integers, and its sides must be equal.
+// Otherwise floats may differ by rounding: half of the mantissa's bits must agree, seen from the largest number around, or what is off is
+// less than the least normal number; and an infinity may be NaN in another order, as inf - inf is. NaN on both sides is agreement, and so
+// are zeros of either sign. A NaN that one order keeps and another loses is none.
 #pragma once
 #include <optional>
 #include <string>

@@ -2,7 +2,8 @@
 // cost model evaluate by what stands here; emitters give the same bits, each by a table of its own.
 //
 // Floats follow IEEE 754, round to nearest even, never reassociated or contracted.
-//   min(a, b) = a < b ? a : b and max(a, b) = a > b ? a : b, so b when either is NaN (the x86 rule).
+//   min and max give NaN when either operand is NaN, and the first of two that are equal, which may be zeros of different sign:
+//   min(a, b) = b < a || b is NaN ? b : a, and max(a, b) = b > a || b is NaN ? b : a.
 //   Integers wrap. div and mod round toward minus infinity; by zero both give 0.
 //   shl and shr take the count modulo the width; shr of a signed value is arithmetic.
 //   round is to nearest, ties to even.
@@ -161,8 +162,8 @@ Real real_value(Op op, Real a, Real b, Real c) {
     case Op::sub: return a - b;
     case Op::mul: return a * b;
     case Op::div: return a / b;
-    case Op::min: return a < b ? a : b;
-    case Op::max: return a > b ? a : b;
+    case Op::min: return b < a || b != b ? b : a;
+    case Op::max: return b > a || b != b ? b : a;
     case Op::fma: return std::fma(a, b, c);
     case Op::logical_not:
     case Op::mod:

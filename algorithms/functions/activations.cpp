@@ -40,7 +40,7 @@ Expr sigmoid(Expr x) {
 
 Expr relu(Expr x) {
     Arithmetic k{format_of(x)};
-    return k.at_least(0, x);
+    return max(x, k(0));  // of two zeros x
 }
 
 // x sigmoid(v), v = 2 sqrt(2 / pi) (x + 0.044715 x^3). An error in v is a relative error in the result, so v is carried

@@ -56,7 +56,7 @@ struct Arithmetic {
         return sum;
     }
 
-    // min and max give their second operand when either is NaN, so a NaN in x passes.
+    // A NaN in x passes.
     Expr at_most(double high, const Expr &x) const { return min((*this)(high), x); }
     Expr at_least(double low, const Expr &x) const { return max((*this)(low), x); }
 

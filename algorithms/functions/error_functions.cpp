@@ -135,7 +135,7 @@ Expr gelu(Expr x) {
     } else {
         phi = exp_near(k, {head, head, {}, k(-0.5) * square_low}) * mills_f64(k, z);
     }
-    return fma(-z, phi, k.at_least(0, x));
+    return fma(-z, phi, max(x, k(0)));
 }
 
 }  // namespace tessera::definitions

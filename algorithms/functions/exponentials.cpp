@@ -66,7 +66,7 @@ Expr softplus(Expr x) {
     Expr scale = power * other;
     Parts u = ordered_sum(k(1), one_and.head * scale);
     Parts log = log_parts(k, {u.head, fma(rest, scale, u.tail)});
-    Parts sum = sum_of(k.at_least(0, x), log.head);
+    Parts sum = sum_of(max(x, k(0)), log.head);
     Expr near = sum.head + (sum.tail + log.tail);
     return select(x < k(far), select(x < k(-far), exponential, near), x);
 }

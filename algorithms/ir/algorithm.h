@@ -355,13 +355,24 @@ Monoid segmented_monoid(const Monoid &monoid);
 // Monoids of the standard vocabulary.
 Monoid sum_monoid(DType type);  // from +0.0, as dot: so the sum of nothing is, and that of -0.0 alone
 Monoid product_monoid(DType type);
-Monoid max_monoid(DType type);
-Monoid nan_max_monoid(DType type);  // "maximum" in documents: a NaN anywhere is the result (IEEE 754-2019 maximum, but -0 == 0)
+Monoid max_monoid(DType type);         // NaN if any element is, as min
+Monoid max_number_monoid(DType type);  // passes over NaN, which is cheaper: for what keeps a NaN elsewhere, as a softmax's sum does
 Monoid min_monoid(DType type);
 Monoid dot_monoid(DType type);                                           // inputs a, b: step is fma(a, b, left)
 Monoid welford_monoid(DType type);                                       // parts n, mean, m2 (Chan, Golub, LeVeque 1979)
 Monoid online_softmax_monoid(DType type, const std::string &value_dim);  // inputs score, value; parts m, l, acc (Milakov, Gimelshein 2018)
-Monoid argmax_monoid(DType type);                                        // inputs value, position; parts value, position; first of equals
+// inputs value, position; parts value, position: of equal values the first, and NaN is the greatest
+Monoid argmax_monoid(DType type);
+// Welford's fold of any finite x, with what rounding its mean leaves: parts n, largest, mean, m2, rest. `largest` is the largest magnitude.
+// All others are of x * near_scale(largest). The mean is mean + rest / n; m2 is the sum of squares of differences from `mean`, and rest is
+// the sum of these differences.
+Monoid moments_monoid(DType type);
+// A power of two: 1 up to 2^47 (of f64 2^495), where no sum of 2^31 squares of differences overflows, and beyond 2^-82 (2^-530), with which
+// squares are not so small that they lose digits.
+Expr near_scale(const Expr &largest);
+// The monoid whose identity is that of the inputs' elements: of max over casts of i8, -128, which the result of a fold of nothing may be
+// cast to. It is the same fold of one element and of more.
+Monoid with_identity_of_elements(Monoid monoid, const std::vector<Expr> &inputs);
 
 // Those that a type alone decides, by their names in texts.
 struct StandardMonoid {
@@ -371,8 +382,9 @@ struct StandardMonoid {
 };
 inline constexpr std::array standard_monoids = {
     StandardMonoid{"sum", sum_monoid, 1},         StandardMonoid{"product", product_monoid, 1}, StandardMonoid{"max", max_monoid, 1},
-    StandardMonoid{"maximum", nan_max_monoid, 1}, StandardMonoid{"min", min_monoid, 1},         StandardMonoid{"dot", dot_monoid, 2},
-    StandardMonoid{"welford", welford_monoid},    StandardMonoid{"argmax", argmax_monoid},
+    StandardMonoid{"min", min_monoid, 1},         StandardMonoid{"max_number", max_number_monoid, 1},
+    StandardMonoid{"dot", dot_monoid, 2},         StandardMonoid{"welford", welford_monoid},
+    StandardMonoid{"argmax", argmax_monoid},
 };
 // The one by which a pass of that name folds; null: it maps, or there is none.
 const StandardMonoid *find_pass_monoid(const std::string &name);

@@ -15,13 +15,11 @@ static Scalar number(DType type, double value) {
 }
 
 static Scalar lowest(DType type) {
-    if (is_float(type)) return Scalar::of_real(type, -INFINITY);
-    return Scalar::of_integer(type, type == DType::i32 ? INT32_MIN : INT64_MIN);
+    return is_float(type) ? Scalar::of_real(type, -INFINITY) : Scalar::of_integer(type, traits_of(type).lowest);
 }
 
 static Scalar highest(DType type) {
-    if (is_float(type)) return Scalar::of_real(type, INFINITY);
-    return Scalar::of_integer(type, type == DType::i32 ? INT32_MAX : INT64_MAX);
+    return is_float(type) ? Scalar::of_real(type, INFINITY) : Scalar::of_integer(type, traits_of(type).highest);
 }
 
 static Monoid simple(const std::string &name, Op op, Scalar identity) {
@@ -71,17 +69,19 @@ Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, 0)); 
 Monoid product_monoid(DType type) { return simple("product", Op::mul, number(type, 1)); }
 Monoid max_monoid(DType type) { return simple("max", Op::max, lowest(type)); }
 
-Monoid nan_max_monoid(DType type) {
-    Monoid m = simple("maximum", Op::max, lowest(type));
+Monoid min_monoid(DType type) { return simple("min", Op::min, highest(type)); }
+
+// The greater of a and b, and a where b is NaN.
+static Expr greater_number(const Expr &a, const Expr &b) { return select(a < b, b, a); }
+
+Monoid max_number_monoid(DType type) {
+    Monoid m = simple("max_number", Op::max, lowest(type));
     if (!is_float(type)) return m;
-    // max gives the second operand when either is NaN: what was found stays, and what is new is looked at.
-    auto of = [](const Expr &found, const Expr &more) { return select(more != more, more, max(more, found)); };
-    m.combine = {of(left(0, type), right(0, type))};
-    m.step = {of(left(0, type), input(0, type))};
+    m.lift = {greater_number(constant(lowest(type)), input(0, type))};
+    m.combine = {greater_number(left(0, type), right(0, type))};
+    m.step = {greater_number(left(0, type), input(0, type))};
     return m;
 }
-
-Monoid min_monoid(DType type) { return simple("min", Op::min, highest(type)); }
 
 Monoid dot_monoid(DType type) {
     Monoid m = sum_monoid(type);
@@ -99,7 +99,7 @@ Monoid welford_monoid(DType type) {
     m.parts = {part("n", number(type, 0)), part("mean", number(type, 0)), part("m2", number(type, 0))};
     m.inputs = {type};
     Expr zero = constant(type, 0), one = constant(type, 1), x = input(0, type);
-    m.lift = {one, x, zero};
+    m.lift = {one, x, x - x};  // NaN of what is not finite, as a step gives
     Expr na = left(0, type), nb = right(0, type), ma = left(1, type), mb = right(1, type);
     Expr n = na + nb, delta = mb - ma, weight = select(n == zero, zero, nb / n);
     m.combine = {n, fma(delta, weight, ma), left(2, type) + right(2, type) + delta * delta * (na * weight)};
@@ -113,23 +113,91 @@ Monoid welford_monoid(DType type) {
     return m;
 }
 
+Expr near_scale(const Expr &largest) {
+    const bool is_double = largest.type() == DType::f64;
+    const auto number = [&](double value) { return constant(largest.type(), value); };
+    return select(number(is_double ? 0x1p495 : 0x1p47) < largest, number(is_double ? 0x1p-530 : 0x1p-82), number(1));
+}
+
+Monoid moments_monoid(DType type) {
+    Monoid m;
+    m.name = "welford";
+    m.parts = {part("n", number(type, 0)), part("largest", lowest(type)), part("mean", number(type, 0)), part("m2", number(type, 0)),
+               part("rest", number(type, 0))};
+    m.inputs = {type};
+    const Expr zero = constant(type, 0), one = constant(type, 1), x = input(0, type);
+    struct Sums {
+        Expr n, mean, m2, rest;
+        // From a mean that is `off` below theirs.
+        Expr rest_from(const Expr &off) const { return fma(n, off, rest); }
+        Expr m2_from(const Expr &off) const { return fma(off, fma(n, off, constant(n.type(), 2) * rest), m2); }
+    };
+    // The sums of these parts in the scale of another largest element. Scales are powers of two.
+    const auto sums_at = [&](const std::function<Expr(int)> &of, const Expr &largest) {
+        const Expr by = near_scale(largest) / near_scale(of(1));
+        return Sums{of(0), of(2) * by, of(3) * (by * by), of(4) * by};
+    };
+    const auto of_left = [&](int p) { return left(p, type); };
+    const auto of_right = [&](int p) { return right(p, type); };
+    const auto found = [&](const Expr &e) { return greater_number(constant(lowest(type)), abs(e)); };
+    const Expr alone = x * near_scale(found(x));
+    m.lift = {one, found(x), alone, alone - alone, alone - alone};
+    const Expr larger = greater_number(left(1, type), right(1, type));
+    const Sums a = sums_at(of_left, larger), b = sums_at(of_right, larger);
+    const Expr n = a.n + b.n, mean = fma(b.mean - a.mean, select(n == zero, zero, b.n / n), a.mean);
+    const Expr off_a = a.mean - mean, off_b = b.mean - mean;
+    m.combine = {n, larger, mean, a.m2_from(off_a) + b.m2_from(off_b), a.rest_from(off_a) + b.rest_from(off_b)};
+    const Expr largest = greater_number(left(1, type), abs(x)), element = x * near_scale(largest);
+    const Sums before = sums_at(of_left, largest);
+    const Expr count = before.n + one, next = before.mean + (element - before.mean) / count;
+    const Expr off = before.mean - next, difference = element - next;
+    m.step = {count, largest, next, fma(difference, difference, before.m2_from(off)), before.rest_from(off) + difference};
+    // A total that does not overflow, and needs no scale that only the largest element decides.
+    const Expr small = constant(type, 0x1p-32), scale = right(3, type) * constant(type, 0x1p32);
+    const Expr chunk_mean = select(right(0, type) == zero, zero, right(1, type) / right(0, type) * scale);
+    const Expr centred = fma(x, right(3, type), -right(4, type));
+    m.batch = {{"n", "sum", {one}, {}},
+               {"total", "dot", {x, small}, {}},
+               {"largest", "max_number", {abs(x)}, {}},
+               {"near", "each", {near_scale(right(2, type))}, {}},
+               {"mean", "each", {chunk_mean}, {}},
+               {"m2", "dot", {centred, centred}, {}},
+               {"rest", "sum", {centred}, {}}};
+    m.batch_parts = {0, 2, 4, 5, 6};
+    return m;
+}
+
+Monoid with_identity_of_elements(Monoid m, const std::vector<Expr> &inputs) {
+    if (m.parts.size() != 1 || inputs.size() != 1 || inputs[0].kind() != ExprKind::cast || inputs[0]->saturate) return m;
+    const DType type = inputs[0].type(), element = inputs[0]->args[0].type();
+    if (!is_integer(type) || !is_integer(element) || traits_of(element).bytes >= traits_of(type).bytes) return m;
+    Scalar &identity = m.parts[0].identity;
+    for (const auto &[whole, end] :
+         {std::pair(max_monoid(type), traits_of(element).lowest), {min_monoid(type), traits_of(element).highest}})
+        if (identity == whole.parts[0].identity && equal(m.step[0], whole.step[0]) && equal(m.combine[0], whole.combine[0]))
+            identity = Scalar::of_integer(type, end), m.batch.clear(), m.batch_parts.clear();  // its pass begins at the wider one
+    return m;
+}
+
 Monoid online_softmax_monoid(DType type, const std::string &value_dim) {
     Monoid m;
     m.name = "online_softmax";
     m.parts = {part("m", lowest(type)), part("l", number(type, 0)), part("acc", number(type, 0), {value_dim})};
     m.inputs = {type, type};
-    Expr minus_infinity = constant(lowest(type)), zero = constant(type, 0), one = constant(type, 1);
+    Expr minus_infinity = constant(lowest(type)), zero = constant(type, 0);
     Expr s = input(0, type), v = input(1, type);
-    m.lift = {s, one, v};
     // exp(a - b) for a <= b, and 0 for the empty a, whose maximum is -inf: -inf - -inf would be NaN.
     auto weight = [&](Expr a, Expr b) { return exp_nonpositive(a - select(b == minus_infinity, zero, b)); };
-    Expr top = max(left(0, type), right(0, type));
+    // Maxima pass over scores that are NaN: their weights are NaN, and so are the sums.
+    Expr first = greater_number(minus_infinity, s), only = weight(s, first);
+    m.lift = {first, only, only * v};
+    Expr top = greater_number(left(0, type), right(0, type));
     Expr wa = weight(left(0, type), top), wb = weight(right(0, type), top);
     m.combine = {top, fma(left(1, type), wa, right(1, type) * wb), fma(left(2, type), wa, right(2, type) * wb)};
-    Expr next = max(left(0, type), s);
+    Expr next = greater_number(left(0, type), s);
     Expr keep = weight(left(0, type), next), w = weight(s, next);
     m.step = {next, fma(left(1, type), keep, w), fma(left(2, type), keep, w * v)};
-    m.batch = {{"m", "max", {s}, {}},
+    m.batch = {{"m", "max_number", {s}, {}},
                {"p", "", {weight(s, right(0, type))}, {}},
                {"l", "sum", {right(1, type)}, {}},
                {"acc", "dot", {right(1, type), v}, {value_dim}}};
@@ -144,7 +212,12 @@ Monoid argmax_monoid(DType type) {
     m.inputs = {type, DType::i64};
     auto pick = [&](Expr value, Expr position) -> std::vector<Expr> {
         Expr v = left(0, type), p = left(1, DType::i64);
-        Expr better = v < value || (v == value && position < p);
+        Expr greater = v < value, same = v == value;
+        if (is_float(type)) {  // NaN is greater than all numbers
+            greater = greater || (v == v && value != value);
+            same = same || (v != v && value != value);
+        }
+        Expr better = greater || (same && position < p);
         return {select(better, value, v), select(better, position, p)};
     };
     m.lift = {input(0, type), input(1, DType::i64)};

@@ -28,8 +28,7 @@ Algorithm attend(const std::string &name, const Numerics &n, Keys keys) {
         return f.output("o", online_softmax(scores, v, T, E, keep)).build();  // (H, S, E)
     }
     const Tile where = keys == Keys::earlier ? f.index(T) <= f.index(S) : Tile();
-    std::vector<Tile> parts = f.fold(online_softmax_monoid(n.accumulate, "E"), {scores, v}, {"T"}, where);
-    return f.output("o", parts[2] / parts[1]).build();  // (H, S, E)
+    return f.output("o", online_softmax(scores, v, T, E, where)).build();  // (H, S, E)
 }
 
 }  // namespace

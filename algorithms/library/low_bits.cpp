@@ -66,14 +66,15 @@ struct Nibbles : Quantised {
 
 DType integer_scale(const Options &o) { return o.at("half_scale") ? DType::f16 : DType::f32; }
 
-// x as integers of 8 bits in steps, each of 1 / 127 of the largest magnitude along `along`; 0 where it `may_be_empty` and is.
+// x as integers of 8 bits in steps, each of 1 / 127 of the largest magnitude along `along`, and 2^-126 at least. With an infinity or NaN
+// along it the step is none, and so is what it is multiplied with, as all integers are 0 then.
 struct EightBits {
-    EightBits(const Tile &x, const Dim &along, bool may_be_empty) {
+    EightBits(const Tile &x, const Dim &along) {
         Builder &f = x.builder();
         const DType real = f.numerics().accumulate;
-        const Tile largest = f.fold(nan_max_monoid(real), {abs(x)}, {along.name})[0].named("largest");
-        step = ((may_be_empty ? select(largest < 0, f.scalar(real, 0), largest) : largest) / 127).named("x_scale");
-        inverse = select(largest < 0x1p-120, f.scalar(real, 0), 127 / largest).named("inverse");
+        const Tile largest = f.fold(max_monoid(real), {abs(x)}, {along.name})[0].named("largest");
+        step = max(largest / 127, 0x1p-126).named("x_scale");
+        inverse = min(127 / largest, 0x1p126).named("inverse");
         rows = cast(DType::i8, x * inverse, Rounding::nearest_even, true).named("rows");
     }
     Tile step, inverse, rows;
@@ -95,13 +96,13 @@ Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_dynamic_qint4", n);
     const Nibbles q(f, o.at("group"), integer_scale(o), DType::u4);
     const DType real = n.accumulate;
-    const EightBits x(cast(real, q.x), q.C, false);                                                                 // steps: (M, G)
+    const EightBits x(cast(real, q.x), q.C);                                                                        // steps: (M, G)
     Tile rows = q.by_code(x.rows);                                                                                  // (M, G, P, H)
     Tile total = f.fold(sum_monoid(DType::i32), {cast(DType::i32, rows)}, names_of({q.P, q.H}))[0].named("total");  // (M, G)
     Tile weights = cast(DType::u8, q.code).named("weights");                                                        // (N, G, P, H)
     Tile inner = dot(rows, weights, {q.P, q.H}).named("inner");                                                     // (M, G, N)
-    Tile centred = x.step * cast(real, inner - total * 8);
-    return f.output("y", q.over_groups(centred, q.scales()), real).build();  // (M, N)
+    Tile scaled = cast(real, inner - total * 8) * q.scales();                // (M, G, N)
+    return f.output("y", q.over_groups(scaled, x.step), real).build();  // (M, N); steps come last: integers times large ones overflow
 }
 
 namespace {
@@ -109,13 +110,13 @@ namespace {
 // (M, N). Dot products take u8 by i8: weights become w + 128, and 128 times the sum of a row is subtracted, which needs no pass over w.
 Tile dynamic_product(Builder &f, const Dim &M, const Dim &N, const Dim &K) {
     const DType real = f.numerics().accumulate;
-    const EightBits x(cast(real, f.input("x", {M, K})), K, true);  // steps: (M)
+    const EightBits x(cast(real, f.input("x", {M, K})), K);  // steps: (M)
     const Tile w = f.input("w", {K, N}, DType::i8);
     const Tile scale = cast(real, f.input("w_scales", {N}, DType::f32));
     const Tile weights = cast(DType::u8, cast(DType::i32, w) + 128).named("weights");  // (K, N)
     const Tile total = sum(cast(DType::i32, x.rows), K).named("total");                // (M)
     const Tile acc = dot(x.rows, weights).named("acc");                                // (M, N)
-    return x.step * cast(real, acc - total * 128) * scale;
+    return cast(real, acc - total * 128) * scale * x.step;                             // steps come last, as above
 }
 
 }  // namespace

@@ -16,9 +16,7 @@ Algorithm layernorm(const Numerics &n) {
     Tile x = f.input("x", {M, N});
     Tile gamma = f.input("gamma", {N}), beta = f.input("beta", {N});
     Tile epsilon = f.parameter("epsilon", n.compute, above(0));
-    std::vector<Tile> parts = f.fold(welford_monoid(n.compute), {x}, {N.name});
-    Tile scale = rsqrt(parts[2] / parts[0] + epsilon).named("scale");  // (M)
-    return f.output("y", fma((x - parts[1]) * scale, gamma, beta)).build();
+    return f.output("y", fma(normalized(x, {N}, epsilon), gamma, beta)).build();
 }
 
 Algorithm residual_layernorm(const Numerics &n) {
@@ -26,10 +24,8 @@ Algorithm residual_layernorm(const Numerics &n) {
     Dim M = f.dim("M"), N = f.dim("N");
     Tile x = f.input("x", {M, N}), r = f.input("r", {M, N});
     Tile gamma = f.input("gamma", {N}), beta = f.input("beta", {N});
-    Tile total = (x + r).named("total");  // (M, N)
-    std::vector<Tile> parts = f.fold(welford_monoid(n.compute), {total}, {N.name});
-    Tile scale = rsqrt(parts[2] / parts[0] + 1e-12).named("scale");  // (M); BERT's epsilon
-    return f.output("y", fma((total - parts[1]) * scale, gamma, beta)).build();
+    Tile total = (x + r).named("total");                                               // (M, N)
+    return f.output("y", tessera::layernorm(total, gamma, beta, N, 1e-12)).build();  // BERT's epsilon
 }
 
 Algorithm rmsnorm(const Numerics &n) {
@@ -57,9 +53,7 @@ Algorithm grouped_norm(const std::string &name, const Numerics &n, bool channels
     Tile x = f.input("x", channels_last ? std::vector{N, P, G, C} : std::vector{N, G, C, P});
     Tile gamma = f.input("gamma", {G, C}), beta = f.input("beta", {G, C});
     Tile epsilon = f.parameter("epsilon", n.compute, above(0));
-    std::vector<Tile> parts = f.fold(welford_monoid(n.compute), {x}, {P.name, C.name});  // (N, G) each
-    Tile scale = rsqrt(parts[2] / parts[0] + epsilon).named("scale");                    // (N, G)
-    return f.output("y", fma((x - parts[1]) * scale, gamma, beta)).build();
+    return f.output("y", fma(normalized(x, {P, C}, epsilon), gamma, beta)).build();
 }
 
 }  // namespace
@@ -108,10 +102,10 @@ Algorithm cross_entropy(const Numerics &n) {
     Dim M = f.dim("M"), N = f.dim("N");
     Tile x = f.input("x", {M, N});
     Tile id = f.input("id", {M}, DType::i32);
-    Tile all = tessera::logsumexp(x, N);  // (M)
     const Expr at = cast(DType::index, id.value()), counts = Expr(0) <= at && at < extent("N");
     Tile own(&f, cast(n.compute, load_or("x", n.storage, {variable("M"), at}, counts, constant(n.storage, 0))), {"M"});
-    return f.output("loss", select(Tile(&f, counts, {"M"}), all - own, f.scalar(n.compute, 0)), n.accumulate).build();
+    const Tile loss = logsumexp_above(own, x, N);  // (M)
+    return f.output("loss", select(Tile(&f, counts, {"M"}), loss, f.scalar(n.compute, 0)), n.accumulate).build();
 }
 
 }  // namespace tessera::library

@@ -278,6 +278,7 @@ static Monoid read_monoid(const JsonReader &r) {
 static Reduce read_reduce(const JsonReader &r) {
     r.only({"monoid", "dims", "inputs", "where", "at"});
     Reduce body{read_monoid(r.at("monoid")), r.at("dims").texts(), exprs(r.at("inputs")), {}, exprs(r.find("at"))};
+    body.monoid = with_identity_of_elements(std::move(body.monoid), body.inputs);
     if (auto where = r.find("where")) body.where = expr_from_json(*where);
     return body;
 }
@@ -285,6 +286,7 @@ static Reduce read_reduce(const JsonReader &r) {
 static Scan read_scan(const JsonReader &r) {
     r.only({"monoid", "dim", "inclusive", "inputs", "direction", "segments"});
     Scan body{read_monoid(r.at("monoid")), r.at("dim").text(), r.at("inclusive").truth(), exprs(r.at("inputs")), {}, {}};
+    body.monoid = with_identity_of_elements(std::move(body.monoid), body.inputs);
     if (auto direction = r.find("direction"))
         body.direction = named(*direction, "direction", {ScanDirection::forward, ScanDirection::backward});
     if (auto segments = r.find("segments")) body.segments = expr_from_json(*segments);

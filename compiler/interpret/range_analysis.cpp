@@ -110,14 +110,21 @@ std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const
         term.error = r.magnitude() * x[1].error + q.magnitude() * x[0].error + x[0].error * x[1].error;
         return {sum(s, type, term, size, points, inputs[0] * inputs[1])};
     }
-    const bool is_max = is_monoid(m, max_monoid(type)) || is_monoid(m, nan_max_monoid(type));
+    const bool is_max = is_monoid(m, max_monoid(type)) || is_monoid(m, max_number_monoid(type));
     if (is_max || is_monoid(m, min_monoid(type))) {
         KnownRange all = x[0];
         // A fold of nothing is the identity.
         if (!points.is_filled) (is_max ? all.has_lowest : all.has_highest) = true;
         return {all};
     }
-    if (is_float(type) && is_monoid(m, welford_monoid(type)) && std::isfinite(points.count) && !x[0].has_lowest && !x[0].has_highest) {
+    const bool has_rest = is_float(type) && is_monoid(m, moments_monoid(type));
+    const KnownRange given = x[0];
+    if (has_rest) {
+        const double largest = is_empty(given.values) ? 0 : given.values.magnitude();
+        x[0].values = hull(given.values, RealInterval::of(near_scale(constant(type, largest))->value.real) * given.values);
+    }
+    if ((has_rest || (is_float(type) && is_monoid(m, welford_monoid(type)))) && std::isfinite(points.count) && !x[0].has_lowest &&
+        !x[0].has_highest) {
         const double size = x[0].values.magnitude(), off = 8 * points.count * unit_roundoff(type) * size + least_subnormal(type);
         const double width = x[0].values.width() + 2 * off;
         const RealInterval mean = {std::min(x[0].values.lo - off, points.is_whole ? no_bound : 0),
@@ -128,8 +135,14 @@ std::vector<KnownRange> Analysis::of_fold(const Stage &s, const Monoid &m, const
         // each level of a tree of merges (Chan, Golub, LeVeque 1983), and is rounded along the path above it.
         const double d = 2 * (x[0].error + off), levels = 1 + std::log2(points.count + 1);
         const double far = points.count * levels * (2 * width * d + d * d) + 8 * points.count * unit_roundoff(type) * square.hi;
-        return {KnownRange{n}, values_.result(type, mean, x[0].error + off, {}, inputs[0]),
-                values_.result(type, square, far, {}, inputs[0])};
+        const std::vector<KnownRange> parts = {KnownRange{n}, values_.result(type, mean, x[0].error + off, {}, inputs[0]),
+                                         values_.result(type, square, far, {}, inputs[0])};
+        // In exact arithmetic the rest is 0. It is what the mean is off, and what rounding the sum of differences leaves.
+        const double rest = 2 * points.count * (x[0].error + off + 8 * points.count * unit_roundoff(type) * width);
+        if (!has_rest) return parts;
+        KnownRange largest{absolute(given.values), given.error};
+        largest.has_lowest = !points.is_filled;
+        return {parts[0], largest, parts[1], parts[2], values_.result(type, {-rest, rest}, rest, {}, inputs[0])};
     }
     if (is_float(type) && m.parts.size() == 3 && m.parts[2].dims.size() == 1 &&
         is_monoid(m, online_softmax_monoid(type, m.parts[2].dims[0])))

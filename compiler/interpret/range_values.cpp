@@ -118,7 +118,8 @@ bool RangeValues::is_below_maximum(const Expr &e) {
     if (m.kind() != ExprKind::load || m->guarded) return false;
     const Stage *top = defining_stage(a_, m->name);
     const Reduce *fold = top ? std::get_if<Reduce>(&top->body) : nullptr;
-    if (!fold || !is_monoid(fold->monoid, max_monoid(e.type())) || fold->where.defined() || !fold->at.empty() ||
+    const auto folds_by = [&](const Monoid &known) { return fold && is_monoid(fold->monoid, known); };
+    if (!(folds_by(max_monoid(e.type())) || folds_by(max_number_monoid(e.type()))) || fold->where.defined() || !fold->at.empty() ||
         !equal(fold->inputs[0], e->args[0]))
         return false;
     for (size_t i = 0; i < top->dims.size(); i++)
@@ -222,7 +223,10 @@ KnownRange RangeValues::integer_operation(const Expr &e, const std::vector<Known
 // A choice between 0 and what is divided by something that is 0 then: where it is not, it is at least its gap.
 KnownRange RangeValues::selection(const Expr &e) {
     const Expr &condition = e->args[0];
-    const KnownRange of_condition = value(condition), first = value(e->args[1]);
+    const KnownRange of_condition = value(condition);
+    if (of_condition.values.lo == of_condition.values.hi && of_condition.error == 0)
+        return value(e->args[of_condition.values.lo != 0 ? 1 : 2]);
+    const KnownRange first = value(e->args[1]);
     KnownRange second;
     const bool is_zero_test = condition.is_operation(Op::eq) && condition->args[1].is_constant() && condition->args[1]->value.real == 0 &&
                               is_float(condition->args[1].type());
@@ -243,14 +247,21 @@ KnownRange RangeValues::selection(const Expr &e) {
     return both;
 }
 
+static KnownRange comparison(Op op, const KnownRange &a, const KnownRange &b) {
+    const bool is_known = !a.is_lost && !b.is_lost && !is_empty(a.values) && !is_empty(b.values);
+    if (is_known && op == Op::lt) {
+        const double error = a.error + b.error;
+        if (!a.has_highest && !b.has_lowest && a.values.hi + error < b.values.lo) return {{1, 1}};
+        if (!a.has_lowest && !b.has_highest && b.values.hi + error < a.values.lo) return {{0, 0}};
+    }
+    return {{0, 1}, a.error == 0 && b.error == 0 ? 0.0 : 1.0};
+}
+
 KnownRange RangeValues::operation(const Expr &e) {
     if (e->op == Op::select) return selection(e);
     std::vector<KnownRange> x;
     for (const Expr &arg : e->args) x.push_back(value(arg));
-    if (is_comparison(e->op)) {
-        const bool is_exact = x[0].error == 0 && x[1].error == 0;
-        return {{0, 1}, is_exact ? 0.0 : 1.0};
-    }
+    if (is_comparison(e->op)) return comparison(e->op, x[0], x[1]);
     if (std::any_of(x.begin(), x.end(), [](const KnownRange &k) { return k.is_lost; })) return lost_range();
     return is_float(e.type()) ? float_operation(e, x) : integer_operation(e, x);
 }

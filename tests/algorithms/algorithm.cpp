@@ -69,11 +69,11 @@ std::vector<Law> laws() {
         double eps = type == DType::f32 ? 1e-5 : 1e-13;
         all.push_back({sum_monoid(type), eps}), all.push_back({product_monoid(type), eps}), all.push_back({dot_monoid(type), eps});
         all.push_back({welford_monoid(type), eps * 10}), all.push_back({online_softmax_monoid(type, "V"), eps * 10});
-        all.push_back({max_monoid(type), 0}), all.push_back({nan_max_monoid(type), 0}), all.push_back({min_monoid(type), 0}),
+        all.push_back({max_monoid(type), 0}), all.push_back({max_number_monoid(type), 0}), all.push_back({min_monoid(type), 0}),
             all.push_back({argmax_monoid(type), 0});
     }
     for (DType type : {DType::i32, DType::i64})
-        for (auto make : {sum_monoid, product_monoid, max_monoid, nan_max_monoid, min_monoid, dot_monoid, argmax_monoid})
+        for (auto make : {sum_monoid, product_monoid, max_monoid, max_number_monoid, min_monoid, dot_monoid, argmax_monoid})
             all.push_back({make(type), 0});
     for (size_t i = 0, n = all.size(); i < n; i++) all.push_back({segmented_monoid(all[i].monoid), all[i].tolerance});
     return all;

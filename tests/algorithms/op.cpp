@@ -1,6 +1,8 @@
 #include "algorithms/expr/op.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
 
 #include "support/text/error.h"
 
@@ -29,6 +31,18 @@ TEST_CASE("op: an operation has a value on what the table says") {
         else CHECK_THROWS_AS(real(), InternalError);
         if (row.integers) CHECK_NOTHROW(integer());
         else CHECK_THROWS_AS(integer(), InternalError);
+    }
+}
+
+TEST_CASE("op: a minimum or maximum is NaN where an operand is, and the first of two equal ones") {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const Op op : {Op::min, Op::max}) {
+        for (const auto &[a, b] : {std::pair(nan, 1.0), {1.0, nan}, {nan, nan}, {nan, -1e300}, {1e300, nan}})
+            CHECK(std::isnan(real_value(op, a, b, 0.0)));
+        CHECK(std::signbit(real_value(op, -0.0, 0.0, 0.0)));
+        CHECK(!std::signbit(real_value(op, 0.0, -0.0, 0.0)));
+        for (const double x : {-1e300, -2.0, 3.0, 1e300})
+            CHECK(real_value(op, x, 1.0, 0.0) == (op == Op::min ? std::fmin(x, 1.0) : std::fmax(x, 1.0)));
     }
 }
 

@@ -178,13 +178,13 @@ TEST_CASE("scalar: div and mod round toward minus infinity") {
     CHECK(run(Op::mod, {i64(i64_lowest), i64(-1)}) == i64(0));
 }
 
-TEST_CASE("scalar: min and max give the second operand when either is NaN") {
+TEST_CASE("scalar: min and max give NaN when either operand is, and the first of two zeros") {
     for (auto make : {f32, f64}) {
         for (Op op : {Op::min, Op::max}) {
-            CHECK(run(op, {make(nan_value), make(1)}) == make(1));
+            CHECK(run(op, {make(nan_value), make(1)}) == make(nan_value));
             CHECK(run(op, {make(1), make(nan_value)}) == make(nan_value));
-            CHECK(run(op, {make(0.0), make(-0.0)}) == make(-0.0));
-            CHECK(run(op, {make(-0.0), make(0.0)}) == make(0.0));
+            CHECK(run(op, {make(0.0), make(-0.0)}) == make(0.0));
+            CHECK(run(op, {make(-0.0), make(0.0)}) == make(-0.0));
         }
         CHECK(run(Op::min, {make(1), make(2)}) == make(1));
         CHECK(run(Op::max, {make(1), make(2)}) == make(2));

@@ -316,8 +316,8 @@ TEST_CASE("reductions") {
 TEST_CASE("monoids") {
     fails([](Algorithm &a) { reduce(a).monoid.parts.clear(); }, "monoid]: mlp.y: the monoid 'dot' has no parts; give at least one.");
     fails([](Algorithm &a) { reduce(a).monoid.batch[0].monoid = "sums"; },
-          "monoid]: mlp.y: pass 'value' of the batch form of the monoid 'dot' folds by 'sums'; expected one of sum, product, max, maximum, "
-          "min, dot, \"\" for a value for each element, or each. Did you mean 'sum'?");
+          "monoid]: mlp.y: pass 'value' of the batch form of the monoid 'dot' folds by 'sums'; expected one of sum, product, max, min, "
+          "max_number, dot, \"\" for a value for each element, or each. Did you mean 'sum'?");
     fails([](Algorithm &a) { reduce(a).monoid.batch[0].values.pop_back(); },
           "monoid]: mlp.y: pass 'value' of the batch form of the monoid 'dot' has 1 values; expected 2.");
     fails([](Algorithm &a) { reduce(a).monoid.batch[0].values[0] = right(0, DType::f32); },

@@ -1,7 +1,8 @@
-// Minima, maxima and selects between a number and a constant zero give the zero that their definition takes, not the one that a
-// processor's instruction orders first.
+// Minima, maxima and selects give the zero that their definition takes, not the one that a processor's instruction orders first, and keep
+// NaN as it says, whichever operand is a constant.
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <limits>
 
 #include "algorithms/build/builder.h"
@@ -15,7 +16,7 @@ using namespace tessera::test;
 static Algorithm chosen(const std::string &name, DType type) {
     Builder f(name, numerics_named(name_of(type)));
     const Dim N = f.dim("N");
-    const Tile x = f.input("x", {N});
+    const Tile x = f.input("x", {N}), z = f.input("z", {N});
     int outputs = 0;
     auto output = [&](const Tile &y) { f.output("y" + std::to_string(outputs++), y); };
     const Tile zero = f.scalar(type, 0);
@@ -24,6 +25,9 @@ static Algorithm chosen(const std::string &name, DType type) {
         output(select(zero < x, zero, x));
     output(select(x <= zero, zero, x)), output(select(x <= zero, x, zero)), output(select(zero <= x, x, zero)),
         output(select(zero <= x, zero, x));
+    output(max(x, z)), output(min(x, z)), output(max(min(x, 6), -1)), output(min(f.scalar(type, 6), max(f.scalar(type, -1), x)));
+    output(max(x, f.scalar(type, NAN))), output(min(f.scalar(type, NAN), x));
+    output(select(x < z, z, x)), output(select(x < z, x, z)), output(select(z < x, z, x)), output(select(z < x, x, z));
     return f.build();
 }
 
@@ -40,15 +44,16 @@ static void check(const Target &target, const std::vector<Build> &builds = {{}})
             programs.push_back(lowered(name, algorithm, stages, target));
         }
     const double numbers[] = {-0.0, 0.0, -1, 1, std::numeric_limits<double>::quiet_NaN(), -0.0, -0.0, 0.0, 0.0};
-    const Extents shape = {{"N", 19}};
+    const Extents shape = {{"N", 83}};  // each with each
     for (const Build &build : builds) {
         const Loaded loaded(programs, target, build);
         for (size_t k = 0; k < programs.size(); k++) {
             const TileProgram &program = programs[k];
             INFO(target.name << " " << program.name << " " << build.compiler << " " << build.options);
             Arrays inputs = make_inputs(algorithms[k], shape, 1);
-            Array &x = inputs.at("x");
-            for (int64_t i = 0; i < shape.at("N"); i++) x.set(i, Scalar::of_real(x.dtype, numbers[i % 9]));
+            Array &x = inputs.at("x"), &z = inputs.at("z");
+            for (int64_t i = 0; i < shape.at("N"); i++)
+                x.set(i, Scalar::of_real(x.dtype, numbers[i % 9])), z.set(i, Scalar::of_real(z.dtype, numbers[i / 9 % 9]));
             Arrays got = loaded.run(program, shape, inputs, {}, Layout{}), expected = run_interpreter(program, shape, inputs, {});
             for (auto &[output, array] : expected) CHECK(differ_in_bits({{output, got.at(output)}}, {{output, array}}) == "");
         }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/index/prove.h"
+#include "compiler/emit/one_comparison.h"
 #include "support/text/error.h"
 
 namespace tessera::emit_c {
@@ -173,6 +174,11 @@ static constexpr OpTable<TruthCode> truth_codes(is_on_truths, {{Op::logical_not,
                                                                {Op::le, {Truth::either, true}}});
 
 Run::Value Run::emit_operation(const Expr &e) {
+    if (const auto one = as_one_comparison(e)) {
+        const Value first = emit(one->first), second = emit(one->second);
+        const CType type{e.type(), std::max(first.lanes(), second.lanes())};
+        return call(type, operations_.one_comparison(one->least, type), {widened(first, type.lanes), widened(second, type.lanes)});
+    }
     const DType element = e->args[0].type();
     if (is_comparison(e->op) && element != DType::boolean) return compare(e->op, e->args[0], e->args[1]);
     std::vector<Value> x;

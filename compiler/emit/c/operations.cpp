@@ -223,19 +223,30 @@ std::string Operations::unary(Op op, CType t) {
     return name;
 }
 
+std::string Operations::one_comparison(bool least, CType t) {
+    const std::string name = (least ? "lesser_" : "greater_") + short_name(t), result = type(t), both = fmt::format("{0} a, {0} b", result);
+    if (!fresh(name)) return name;
+    const bool machine = t.lanes && target_.arch == Arch::x86_64;
+    const std::string one = choose(machine ? CType{t.element, 0} : t), sign = least ? "<" : ">";
+    if (!t.lanes) define(result, name, both, fmt::format("    return {}(a {} b, a, b);\n", one, sign), false);
+    else if (machine)
+        define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), instruction_of(least ? Op::min : Op::max));
+    else
+        define(result, name, both, fmt::format("    return {}({}({}), a, b);\n", one, compare(Op::lt, t), least ? "a, b" : "b, a"), true);
+    return name;
+}
+
 // Integers wrap: they are added as unsigned ones. The same text serves scalars and vectors.
 std::string Operations::binary(Op op, CType t) {
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t), both = fmt::format("{0} a, {0} b", result);
     if (!fresh(name)) return name;
     if (is_float(t.element)) {
         require(op == Op::min || op == Op::max, "other operations on floats are operators");
-        const bool machine = t.lanes && target_.arch == Arch::x86_64, least = op == Op::min;
-        const std::string one = choose(machine ? CType{t.element, 0} : t), sign = least ? "<" : ">";
-        if (!t.lanes) define(result, name, both, fmt::format("    return {}(a {} b, a, b);\n", one, sign), false);
-        else if (machine) define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), instruction_of(op));
-        else
-            define(result, name, both, fmt::format("    return {}({}({}), a, b);\n", one, compare(Op::lt, t), least ? "a, b" : "b, a"),
-                   true);
+        const std::string one = one_comparison(op == Op::min, t), bits = unsigned_type(t);
+        // All bits set are a NaN.
+        if (t.lanes)
+            define(result, name, both, fmt::format("    return ({0})(({1}){2}(b, a) | ({1})(b != b));\n", result, bits, one), true);
+        else define(result, name, both, fmt::format("    return b != b ? b : {}(b, a);\n", one), false);
         return name;
     }
     const std::string bits = unsigned_type(t);

@@ -38,6 +38,7 @@ public:
     std::string any(int count);    // whether one of the bools is true
     std::string unary(Op op, CType type);
     std::string binary(Op op, CType type);
+    std::string one_comparison(bool least, CType type);  // of two floats, as emit/one_comparison.h has it
     std::string fma(CType type);
     std::string select(CType vector);
     std::string choose(CType type);  // a select by a comparison of floats

@@ -51,8 +51,8 @@ FN long shr_i64(long a, long b) { return a >> (b & 63); }
 FN long clamp_i64(long a, long lo, long hi) { return a < lo ? lo : a > hi ? hi : a; }
 FN int bounded(long a, int lo, int hi) { return (int)max_i64(min_i64(a, (long)hi - 1), lo); }
 FN long bounded_i64(long a, long lo, long hi) { return max_i64(min_i64(a, hi - 1), lo); }
-FN float min_f32(float a, float b) { return a < b ? a : b; }
-FN float max_f32(float a, float b) { return a > b ? a : b; }
+FN float min_f32(float a, float b) { return b < a || b != b ? b : a; }
+FN float max_f32(float a, float b) { return b > a || b != b ? b : a; }
 
 /* A float that is a whole number as an integer between lo and hi, which are floats; outside: the lowest, or the nearest. */
 FN long whole_f32(float r, float lo, float hi, long lowest, long highest, int saturate) {
@@ -82,8 +82,8 @@ FN ushort f16_of_f32(float x) {
 )";
 
 static const char *with_double = R"(
-FN double min_f64(double a, double b) { return a < b ? a : b; }
-FN double max_f64(double a, double b) { return a > b ? a : b; }
+FN double min_f64(double a, double b) { return b < a || b != b ? b : a; }
+FN double max_f64(double a, double b) { return b > a || b != b ? b : a; }
 FN long whole_f64(double r, double lo, double hi, long lowest, long highest, int saturate) {
     if (r != r) return saturate ? 0 : lowest;
     if (r < lo) return lowest;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "algorithms/index/prove.h"
+#include "compiler/emit/one_comparison.h"
 #include "support/text/error.h"
 
 namespace tessera::emit {
@@ -285,6 +286,12 @@ static HExpr choose(const HExpr &condition, const HExpr &x, const HExpr &otherwi
     return Select::make(below_or_equal(x, make_const(x.type(), -least)), x, otherwise);
 }
 
+// LLVM makes an instruction of x86 of it.
+static HExpr by_one_comparison(bool least, const HExpr &first, const HExpr &second) {
+    if (least) return choose(intrinsic(H::Bool(), Call::strict_lt, {first, second}), first, second);
+    return Select::make(intrinsic(H::Bool(), Call::strict_lt, {second, first}), first, second);
+}
+
 static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     H::Type bits = unsigned_of(t);
     HExpr sign = make_const(bits, uint64_t{1} << (t.bits() - 1));
@@ -301,8 +308,13 @@ static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     case Op::sub: return intrinsic(t, Call::strict_sub, x);
     case Op::mul: return intrinsic(t, Call::strict_mul, x);
     case Op::div: return intrinsic(t, Call::strict_div, x);
-    case Op::min: return choose(intrinsic(H::Bool(), Call::strict_lt, {x[0], x[1]}), x[0], x[1]);
-    case Op::max: return Select::make(intrinsic(H::Bool(), Call::strict_lt, {x[1], x[0]}), x[0], x[1]);
+    case Op::min:
+    case Op::max: {
+        // All bits set are a NaN. LLVM makes one choice by both comparisons of a choice between x[1] and another one.
+        const HExpr number = intrinsic(H::Bool(), Call::strict_eq, {x[1], x[1]});
+        return H::reinterpret(t, H::reinterpret(bits, by_one_comparison(op == Op::min, x[1], x[0])) |
+                                     Select::make(number, make_zero(bits), ~make_zero(bits)));
+    }
     case Op::eq: return intrinsic(H::Bool(), Call::strict_eq, x);
     case Op::ne: return !intrinsic(H::Bool(), Call::strict_eq, x);
     case Op::lt: return intrinsic(H::Bool(), Call::strict_lt, x);
@@ -400,6 +412,7 @@ HExpr Values::size(const Expr &e) {
 }
 
 HExpr Values::emit_operation(const Expr &e) {
+    if (const auto one = as_one_comparison(e)) return by_one_comparison(one->least, emit(one->first), emit(one->second));
     DType type = e->args.back().type();
     const bool in_64 = type == DType::index &&
                        (data.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return data.is_wide(a); }));
