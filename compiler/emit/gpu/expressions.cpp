@@ -153,14 +153,13 @@ static std::string literal(const Scalar &s) {
     case Held::truth:
     case Held::position: break;
     }
-    // Positions beyond 32 bits stand for "no limit".
-    int64_t v = s.type == DType::index ? std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX) : s.integer;
-    return v == INT32_MIN ? "(-2147483647 - 1)" : std::to_string(v);
+    if (s.integer > INT32_MAX || s.integer < INT32_MIN) return literal(Scalar::of_integer(DType::i64, s.integer));
+    return s.integer == INT32_MIN ? "(-2147483647 - 1)" : std::to_string(s.integer);
 }
 
 std::string Expressions::extended(const Expr &e, int most) {
     if (e.is_constant()) return literal(Scalar::of_integer(DType::i64, e->value.integer));
-    return data.is_wide(e) ? inner(e, most) : "(long)" + inner(e, prefix);
+    return widths.is_wide(e) ? inner(e, most) : "(long)" + inner(e, prefix);
 }
 
 std::vector<std::string> Expressions::texts(const std::vector<Expr> &roots, std::vector<std::string> &lines) {
@@ -188,7 +187,7 @@ std::vector<std::string> Expressions::texts(const std::vector<Expr> &roots, std:
         const Expr e = table_.expr(n);
         const std::string value = piece(e).text, name = temporaries_.take("t");
         lines.push_back(fmt::format("const {} {} = {};",
-                                    data.is_wide(e)            ? "long"
+                                    widths.is_wide(e)            ? "long"
                                     : e.type() == DType::index ? position_type
                                                                : value_type(e.type()),
                                     name, value));
@@ -224,7 +223,7 @@ Expressions::Piece Expressions::node(const Expr &e) {
         return {inner(e->args[rank], comparison) + " ? " + read.text + " : " + inner(e->args[rank + 1], prefix), conditional};
     }
     case ExprKind::bounded:
-        return {call(data.is_wide(e) ? "bounded_i64" : "bounded",
+        return {call(widths.is_wide(e) ? "bounded_i64" : "bounded",
                      {e->args[0]->kind == ExprKind::cast && e->args[0]->args[0].type() == DType::i64 ? e->args[0]->args[0] : e->args[0],
                       e->args[1], e->args[2]}),
                 primary};
@@ -279,7 +278,7 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     const std::vector<Expr> &x = e->args;
     if (e->op == Op::select) return {inner(x[0], comparison) + " ? " + inner(x[1], prefix) + " : " + inner(x[2], prefix), conditional};
     DType type = x[0].type();
-    const bool wide = data.is_wide(e) || std::any_of(x.begin(), x.end(), [&](const Expr &arg) { return data.is_wide(arg); });
+    const bool wide = widths.is_wide(e) || std::any_of(x.begin(), x.end(), [&](const Expr &arg) { return widths.is_wide(arg); });
     auto compared = [&](const char *sign) {
         auto side = [&](const Expr &arg) { return wide ? extended(arg, sum) : inner(arg, sum); };
         return Piece{side(x[0]) + sign + side(x[1]), comparison};
@@ -360,7 +359,7 @@ Expressions::Piece Expressions::conversion(const Expr &e) {
     else if (from == DType::f16) v = "f32_of_f16(" + v + ")", from = DType::f32;
     else v = in_parentheses(v);
     if (from == DType::boolean) from = DType::i32;
-    if (from == DType::index && type == DType::i32) return {v, primary};
+    if (from == DType::index && type == DType::i32 && !widths.is_wide(e->args[0])) return {v, primary};
     if (type == DType::boolean) return {v + (is_float(from) ? (from == DType::f64 ? " != 0.0" : " != 0.0f") : " != 0"), comparison};
     if (is_narrow_float(type)) {
         std::string narrow = from == DType::f32 ? v : "odd_f32((double)" + v + ")";

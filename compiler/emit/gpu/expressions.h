@@ -4,7 +4,7 @@
 
 #include "algorithms/expr/value_numbering.h"
 #include "compiler/emit/gpu/names.h"
-#include "compiler/tile/data_positions.h"
+#include "compiler/tile/wide_positions.h"
 #include "compiler/tile/tile_program.h"
 
 namespace tessera::emit_gpu {
@@ -26,8 +26,8 @@ public:
     std::function<bool(const Expr &)> not_negative = [](const Expr &) { return false; };
     bool uses_double = false;
     std::string position_type = "int";
-    // Which positions are long.
-    DataPositions data;
+    // Which positions are long; told before anything is written.
+    WidePositions widths;
 
     // One text for each root. Definitions of what several of them use, or one twice, are added to `lines`.
     std::vector<std::string> texts(const std::vector<Expr> &roots, std::vector<std::string> &lines);

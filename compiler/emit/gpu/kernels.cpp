@@ -23,6 +23,7 @@ public:
           facts_(p.dims),
           expressions_(names_, names_) {
         result_.plan = launches_of(p, callees);
+        expressions_.widths.look_at(p.dims, p.body);
         result_.in_calls = is_callee_ || !p.programs.empty();
         for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes"}) names_.take(own);
         if (result_.in_calls)
@@ -358,7 +359,7 @@ private:
             if (n.kind == LoopKind::parallel)
                 throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
             std::string count = text(n.count);
-            if (expressions_.data.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
+            if (expressions_.widths.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
             const std::string v = names_.bind("variable", n.variable);
             facts_.set(n.variable, Expr(0), n.count - 1);
             bool unrolled = n.kind == LoopKind::unrolled || n.kind == LoopKind::vector;
@@ -392,9 +393,9 @@ private:
     void emit(const Let &n) {
         const Bounds outside = facts_;
         const std::string value = text(n.value);
-        line(fmt::format("const {} {} = {};", expressions_.data.is_wide(n.value) ? "long" : "int", names_.bind("variable", n.variable),
+        line(fmt::format("const {} {} = {};", expressions_.widths.is_wide(n.value) ? "long" : "int", names_.bind("variable", n.variable),
                          value));
-        expressions_.data.bind(n.variable, n.value);
+        expressions_.widths.bind(n.variable, n.value);
         auto range = constant_range(n.value, facts_);
         if (range) facts_.set(n.variable, Expr(range->first), Expr(range->second));
         else facts_.set(n.variable, n.value, n.value);

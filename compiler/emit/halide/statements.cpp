@@ -81,6 +81,7 @@ public:
 
     EmittedBody run() {
         keep_names_from_halide(program);
+        values.look_at(program, program.body);
         return bound(emit(program.body));
     }
 
@@ -89,7 +90,9 @@ public:
         keep_names_from_halide(program);
         for (const PlannedBuffer &b : plan.buffers) addresses.declare(b.buffer), dense[b.buffer.name] = b.buffer;
         for (size_t live : plan.live_in(part)) shared.begin_behind(end_of(plan.buffers[live].buffer));
-        Stmt body = emit(TileBody{plan.parts[part]});
+        const TileBody own = {plan.parts[part]};
+        values.look_at(program, own);
+        Stmt body = emit(own);
         const HExpr workspace = frame_word(tess_frame_workspace(spec.data()));
         for (const PlannedBuffer &b : plan.buffers) body = LetStmt::make(b.buffer.name, pointer(workspace + begin_of(b.buffer)), body);
         const std::vector<HExpr> begins = begins_of(plan);
@@ -325,7 +328,7 @@ private:
         std::map<std::string, HExpr> extents;
         int64_t slot = 0;
         for (const Dim &d : spec_dims(*callee.program)) {
-            HExpr value = values.emit(invoke.extents.at(d.name));
+            const HExpr value = values.count(invoke.extents.at(d.name));
             extents[extent_name(d.name)] = value;
             write(tess_frame_dim(slot++), Cast::make(H::Int(64), value));
         }

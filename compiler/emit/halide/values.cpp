@@ -161,9 +161,9 @@ static HExpr emit_constant(const Scalar &s) {
     case Held::half:
     case Held::u8: return make_const(stored_type(s.type), stored_bits(s));
     case Held::truth: return make_bool(s.integer != 0);
-    case Held::position: return make_const(H::Int(32), std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX));
     case Held::i8:
     case Held::i32:
+    case Held::position:
     case Held::i64: return make_const(value_type(s.type), s.integer);
     }
     throw InternalError("unknown dtype");
@@ -171,8 +171,8 @@ static HExpr emit_constant(const Scalar &s) {
 
 HExpr Values::emit_node(const Expr &e) {
     switch (e.kind()) {
-    case ExprKind::constant: return emit_constant(e->value);
-    case ExprKind::variable: return Variable::make(data.is_wide(e) ? H::Int(64) : H::Int(32), e->name);
+    case ExprKind::constant: return widths.is_wide(e) ? make_const(wide, e->value.integer) : emit_constant(e->value);
+    case ExprKind::variable: return Variable::make(widths.is_wide(e) ? H::Int(64) : H::Int(32), e->name);
     case ExprKind::extent: return Variable::make(H::Int(32), extent_name(e->name));
     case ExprKind::parameter: return Variable::make(value_type(e.type()), parameter_name(e->name));
     case ExprKind::load: return emit_load(e);
@@ -246,9 +246,11 @@ HExpr Values::index(const Expr &e, const H::Type &type) {
     std::vector<std::pair<Expr, bool>> terms;
     add_terms(e, false, terms);
     HExpr base = make_zero(wide), rest = make_zero(narrow);
+    int varying = 0;
     for (auto &[term, negative] : terms) {
         HExpr v = emit(term);
         if (varies(v) && v.type() == wide) return as_it_is;
+        if (varies(v) && ++varying > 1 && type == wide && whole.type() == wide) return as_it_is;  // their sum may need 64 bits
         if (varies(v)) rest = negative ? rest - v : rest + v;
         else base = negative ? base - widened(term) : base + widened(term);
     }
@@ -264,10 +266,10 @@ HExpr Values::count(const Expr &e) {
 HExpr Values::emit_bounded(const Expr &e) {
     const Expr &value = e->args[0];
     const bool loaded = value.kind() == ExprKind::cast && value->args[0].type() == DType::i64;
-    if (!loaded && !data.is_wide(value) && !data.is_wide(e))
+    if (!loaded && !widths.is_wide(value) && !widths.is_wide(e))
         return Max::make(Min::make(emit(value), emit(e->args[2]) - 1), emit(e->args[1]));
     const HExpr inside = Max::make(Min::make(loaded ? emit(value->args[0]) : widened(value), widened(e->args[2]) - 1), widened(e->args[1]));
-    return data.is_wide(e) ? inside : Cast::make(narrow, inside);
+    return widths.is_wide(e) ? inside : Cast::make(narrow, inside);
 }
 
 static HExpr below_or_equal(const HExpr &a, const HExpr &b) {  // strict_le has NaN <= x
@@ -415,7 +417,7 @@ HExpr Values::emit_operation(const Expr &e) {
     if (const auto one = as_one_comparison(e)) return by_one_comparison(one->least, emit(one->first), emit(one->second));
     DType type = e->args.back().type();
     const bool in_64 = type == DType::index &&
-                       (data.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return data.is_wide(a); }));
+                       (widths.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return widths.is_wide(a); }));
     std::vector<HExpr> x;
     for (const Expr &arg : e->args) x.push_back(in_64 && arg.type() == DType::index ? widened(arg) : emit(arg));
     if (e->op == Op::select) return choose(x[0], x[1], x[2]);

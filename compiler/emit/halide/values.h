@@ -5,7 +5,7 @@
 #include <string>
 
 #include "algorithms/expr/expr.h"
-#include "compiler/tile/data_positions.h"
+#include "compiler/tile/wide_positions.h"
 #include "compiler/tile/tile_program.h"
 
 #include <Halide.h>
@@ -56,7 +56,7 @@ class Values {
 public:
     // With `has_f16c` the processor widens an f16, which is exact.
     explicit Values(const Addresses &addresses, bool has_f16c = false) : addresses(addresses), has_f16c(has_f16c) {}
-    // Indices have 32 bits, and 64 where they are sums of data.
+    // Indices have 32 bits, and 64 where they are not proved to fit.
     Halide::Expr emit(const Expr &e);
     // The position of an element: 32 bits, and 64 in what is large.
     Halide::Expr position(const std::string &buffer, const std::vector<Expr> &index);
@@ -64,8 +64,10 @@ public:
     Halide::Expr count(const Expr &e);
     // A number of bytes or elements, over extents: 64 bits.
     Halide::Expr size(const Expr &e);
+    // Before anything of the program is emitted: which of its positions have 64 bits.
+    void look_at(const TileProgram &program, const TileBody &body) { widths.look_at(program.dims, body); }
     // What follows uses the variable for the value.
-    void bind(const std::string &variable, const Expr &value) { data.bind(variable, value); }
+    void bind(const std::string &variable, const Expr &value) { widths.bind(variable, value); }
     // What follows is another statement: what was proved of an index there may not hold here.
     void enter_statement();
     // What follows is inside a vector loop, or in none.
@@ -81,7 +83,7 @@ private:
     bool has_f16c;
     std::string lane;  // the variable of the vector loop around, and its count
     int64_t lanes = 0;
-    DataPositions data;
+    WidePositions widths;
     Halide::Expr context;  // loads happen only where it holds; undefined: everywhere
     using Key = std::pair<const Expr::Node *, const Halide::Internal::IRNode *>;
     std::map<Key, Halide::Expr> done;                                 // under each context
