@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/check/barriers.h"
+#include "compiler/check/never_reached.h"
 #include "compiler/check/streamed_loops.h"
 #include "compiler/check/verify_races.h"
 #include "schedules/target/target.h"
@@ -99,16 +100,19 @@ private:
         return name + "[" + join(text) + "]";
     }
 
+    bool never_runs(const Scope &where) const { return is_never_reached(where, dim_facts); }
+    // The same where a failure would be a bug of ours: it does not depend on how many steps are left.
+    bool surely_never_runs(const Scope &where) const { return is_never_reached(where, Bounds(program.dims)); }
+
     void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known, const Scope &where) {
         const Buffer &b = find(name);
         std::optional<Bounds> less, more;
         auto holds = [&](const Expr &condition) {
-            // Few facts first: a proof that fails among many takes long, and an own buffer's index needs none.
+            // Few facts first: a proof that fails among many takes long.
             if (!less) add_facts(less.emplace(dim_facts), where, nullptr, Facts::ranges);
             if (prove(condition, *less)) return true;
             bool own = !is_given(b);
             if ((!own || known.facts().size() <= own_facts_limit) && prove(condition, known)) return true;
-            if (own) return false;
             if (!more) add_facts(more.emplace(dim_facts), where, nullptr, Facts::counts);
             return prove(condition, *more);
         };
@@ -127,6 +131,7 @@ private:
             };
             bool low = not_below(index[i]);
             if (low && below_end(index[i])) continue;
+            if (never_runs(where)) return;
             std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " cannot be shown to be " +
                                (low ? "below " + brief(b.extents[i]) : "at least 0");
             if (is_given(b)) refuse(what);
@@ -151,7 +156,7 @@ private:
         case ExprKind::load: {
             const Buffer &b = find(e->name);
             if (b.dtype != e.type()) fail("a load of " + b.name + " has another type than the buffer");
-            if (!stored.count(b.name)) fail(b.name + " is read before anything is stored to it");
+            if (!stored.count(b.name) && !surely_never_runs(where)) fail(b.name + " is read before anything is stored to it");
             size_t rank = plain - (e->guarded ? 2 : 0);
             std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
             Scope inner = where;
@@ -313,7 +318,7 @@ private:
             if (std::none_of(list.begin(), list.end(), [](const TileAccess *a) { return a->store; })) continue;
             if (of_thread(buffers.at(name))) continue;  // the first index is the thread
             auto conflict = find_conflict(facts, inside, digits, list);
-            if (!conflict) continue;
+            if (!conflict || never_runs(inside)) continue;
             auto text = [&](const TileAccess *a) { return (a->store ? "stores to " : "reads ") + at(name, a->index); };
             refuse("two iterations of the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " may meet: one " +
                    text(conflict->first) + ", another " + text(conflict->second));
@@ -475,7 +480,8 @@ private:
     // What the invoked program takes for granted about its dims.
     void check_extents(const Invoke &n, const TileProgram &callee) const {
         auto holds = [&](const Expr &condition) {
-            if (!prove(condition, facts)) fail(n.program + " is invoked where " + brief(condition) + " is not known");
+            if (!prove(condition, facts) && !surely_never_runs(scope))
+                fail(n.program + " is invoked where " + brief(condition) + " is not known");
         };
         for (const Dim &d : callee.dims) {
             auto given = n.extents.find(d.name);
@@ -520,7 +526,7 @@ private:
         const bool fits = view.is_whole() ? b.extents.size() == extents.size()
                                           : view.first.size() == b.extents.size() && view.axes.size() == extents.size();
         if (b.dtype != a.tensor.dtype || !fits) fail(what + " has another type or rank");
-        if (a.read && !stored.count(b.name)) fail(what + " is read before anything is stored to it");
+        if (a.read && !stored.count(b.name) && !surely_never_runs(scope)) fail(what + " is read before anything is stored to it");
         if (a.written && is_given(b) && !writable.count(b.name)) fail(what + " is an input and is stored to");
         for (size_t j = 0; j < n.arguments.size(); j++)
             if (j != i && a.written && n.arguments[j].buffer == b.name && !apart(n, callee, i, j))

@@ -47,7 +47,14 @@ bool may_grow(const Expr &e) {
     throw InternalError("unknown operation");
 }
 
+// What a loop over several dims at once counts: each factor is above 0 inside.
+void add_factors(const Expr &count, std::vector<Expr> &factors) {
+    if (!count.is_operation(Op::mul)) return factors.push_back(count);
+    for (const Expr &e : count->args) add_factors(e, factors);
+}
+
 bool is_proved(const Expr &e, const Bounds &facts) {
+    if (e.is_operation(Op::div)) return prove(Expr(int64_t{INT32_MIN}) < e->args[0], facts) || prove(Expr(0) <= e->args[1], facts);
     const auto range = constant_range(e, facts);
     if (range && fits(range->first) && fits(range->second)) return true;
     return prove(e <= Expr(int64_t{INT32_MAX}), facts) && prove(Expr(int64_t{INT32_MIN}) <= e, facts);
@@ -71,6 +78,8 @@ public:
 private:
     std::vector<Expr> &unproved_;
     Bounds facts_;
+    std::map<std::string, Expr> counts_;  // of loops and of the digits of their variables
+    std::vector<Expr> positive_;
     using Seen = std::set<const Expr::Node *>;
 
     template <typename F>
@@ -110,10 +119,26 @@ private:
 
     void visit(const Loop &n) {
         look(n.count);
+        const size_t before = positive_.size();
+        add_factors(n.count, positive_);
+        counts_[n.variable] = n.count;
         within([&] {
             facts_.set(n.variable, Expr(0), n.count - 1);
             visit(n.body);
         });
+        positive_.resize(before);
+    }
+
+    // The count of a digit: what takes the variable of a loop over several dims apart by the count of one of them.
+    Expr count_of_digit(const Expr &value) const {
+        const bool is_quotient = value.is_operation(Op::div), is_remainder = value.is_operation(Op::mod);
+        if ((!is_quotient && !is_remainder) || value->args[0].kind() != ExprKind::variable) return {};
+        const auto whole = counts_.find(value->args[0]->name);
+        const Expr &by = value->args[1];
+        if (whole == counts_.end() || std::none_of(positive_.begin(), positive_.end(), [&](const Expr &e) { return equal(e, by); }))
+            return {};
+        if (is_remainder) return by;
+        return whole->second.is_operation(Op::mul) && equal(whole->second->args[1], by) ? whole->second->args[0] : Expr();
     }
 
     void visit(const Let &n) {
@@ -127,6 +152,10 @@ private:
     // A minimum by its sides; the exact value would be put in place of the name, and its cases multiply.
     void bind(const Let &n) {
         if (n.value.type() != DType::index) return;
+        if (const Expr count = count_of_digit(n.value); count.defined()) {
+            counts_[n.variable] = count;
+            return facts_.set(n.variable, Expr(0), count - 1);
+        }
         const bool chosen = n.value.is_operation(Op::min) || n.value.is_operation(Op::max) || n.value.is_operation(Op::select);
         const auto range = constant_range(n.value, facts_);
         if (!chosen && !range) return facts_.set(n.variable, n.value, n.value);

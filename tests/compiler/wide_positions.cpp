@@ -372,6 +372,7 @@ TEST_CASE("positions of shipped kernels fit 32 bits") {
     std::set<std::string> seen, found;
     for (const Case &c : library_cases(8))
         for (const char *target : {"avx2", "avx512", "opencl"}) {
+            if (!c.algorithm.calls().empty()) continue;  // a callee has a kernel of its own
             const std::string schedule = c.algorithm.name + "/" + target;
             const std::vector<std::string> names = library.names();
             if (!std::count(names.begin(), names.end(), schedule) || !seen.insert(schedule + c.algorithm.numerics.name).second) continue;
