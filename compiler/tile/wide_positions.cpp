@@ -53,17 +53,24 @@ void add_factors(const Expr &count, std::vector<Expr> &factors) {
     for (const Expr &e : count->args) add_factors(e, factors);
 }
 
+bool lies_in(const Expr &e, int64_t least, int64_t most, const Bounds &facts) {
+    const auto range = constant_range(e, facts);
+    if (range && range->first >= least && range->second <= most) return true;
+    return prove(e <= Expr(most), facts) && prove(Expr(least) <= e, facts);
+}
+
 bool is_proved(const Expr &e, const Bounds &facts) {
     if (e.is_operation(Op::div)) return prove(Expr(int64_t{INT32_MIN}) < e->args[0], facts) || prove(Expr(0) <= e->args[1], facts);
-    const auto range = constant_range(e, facts);
-    if (range && fits(range->first) && fits(range->second)) return true;
-    return prove(e <= Expr(int64_t{INT32_MAX}), facts) && prove(Expr(int64_t{INT32_MIN}) <= e, facts);
+    // Halide takes differences apart: min(m, p) - p is min(m - p, 0) to it, which does not fit for each p of 32 bits.
+    for (const Expr &arg : e->args)
+        if (!lies_in(arg, INT32_MIN + 1, INT32_MAX - 1, facts)) return false;
+    return lies_in(e, INT32_MIN, INT32_MAX, facts);
 }
 
 class Search {
 public:
-    Search(const std::vector<Dim> &dims, std::vector<Expr> &unproved) : unproved_(unproved) {
-        std::vector<Dim> limited = dims;
+    Search(const TileProgram &program, std::vector<Expr> &unproved) : unproved_(unproved) {
+        std::vector<Dim> limited = program.dims;
         for (Dim &d : limited)
             if (d.kind == DimKind::symbolic) d.max = std::min(d.max, max_extent);
         facts_ = Bounds(limited);
@@ -191,14 +198,14 @@ private:
 
 }  // namespace
 
-std::vector<Expr> unproved_positions(const std::vector<Dim> &dims, const TileBody &body) {
+std::vector<Expr> unproved_positions(const TileProgram &program, const TileBody &body) {
     std::vector<Expr> unproved;
-    Search(dims, unproved).visit(body);
+    Search(program, unproved).visit(body);
     return unproved;
 }
 
-void WidePositions::look_at(const std::vector<Dim> &dims, const TileBody &body) {
-    for (const Expr &e : unproved_positions(dims, body))
+void WidePositions::look_at(const TileProgram &program, const TileBody &body) {
+    for (const Expr &e : unproved_positions(program, body))
         if (!is_unproved(e)) unproved_.emplace(e->hash, e);
     known_.clear();
 }

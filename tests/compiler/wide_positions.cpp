@@ -21,14 +21,15 @@ using namespace tessera::test;
 TEST_CASE("what is not proved to fit 32 bits is wide, what bounded gives and buffers hold is not") {
     const Expr n = variable("N"), t = variable("T"), T = extent("T"), loaded = cast(DType::index, load("p", DType::i32, {n})),
                byte = cast(DType::index, load("q", DType::u8, {n}));
-    std::vector<Dim> dims = {symbolic_dim("N"), symbolic_dim("T"), fixed_dim("F", 100)};
-    dims.push_back(derived_dim("P", extent("N") + extent("T")));
+    TileProgram program;
+    program.dims = {symbolic_dim("N"), symbolic_dim("T"), fixed_dim("F", 100), derived_dim("P", extent("N") + extent("T"))};
+    program.parameters = {{"any", DType::i32}};
     auto is_wide = [&](const Expr &e, const Expr &guard = {}) {
         const Expr value = guard.defined() ? load_or("x", DType::f32, {e}, guard, constant(DType::f32, 0)) : cast(DType::f32, e);
         TileBody body = {tile_node(Compute{"y", {n, t}, value, {}})};
         for (const char *d : {"F", "T", "N"}) body = {tile_node(Loop{d, extent(d), LoopKind::serial, body})};
         WidePositions positions;
-        positions.look_at(dims, body);
+        positions.look_at(program, body);
         return positions.is_wide(e);
     };
     CHECK(!is_wide(n + 16));
@@ -38,11 +39,13 @@ TEST_CASE("what is not proved to fit 32 bits is wide, what bounded gives and buf
     CHECK(!is_wide(n + t));  // below |P|
     CHECK(is_wide(n + t * 2));
     CHECK(is_wide(n * T));
+    CHECK(is_wide(n + cast(DType::index, parameter("any", DType::i32))));
     CHECK(!is_wide(loaded));
     CHECK(!is_wide(max(loaded, n)));
     CHECK(is_wide(loaded + n));
     CHECK(is_wide(-loaded));
     CHECK(is_wide(min(loaded + n, T)));
+    CHECK(is_wide(min(loaded, n) - loaded));  // Halide makes it min(n - loaded, 0)
     CHECK(!is_wide(bounded(loaded + n, 0, T) + 1));
     CHECK(is_wide(bounded(n, loaded, loaded + 1)));
     CHECK(!is_wide(byte + n));
@@ -364,9 +367,9 @@ TEST_CASE("a slice with a large step ends where its tensor does") {
     }
 }
 
-// Hot loops stay as they are: under the schedules that ship only these kernels have positions of 64 bits.
+// Hot loops stay as they are: under the schedules that ship only these kernels have positions of 64 bits, beside how often loops run.
 TEST_CASE("positions of shipped kernels fit 32 bits") {
-    const std::set<std::string> wide;
+    const std::set<std::string> wide = {"conv2d_bias_relu_nhwc/opencl", "conv2d_nchw/avx2", "conv2d_nchw/avx512", "conv2d_nhwc/opencl"};
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     std::set<std::string> seen, found;
@@ -380,11 +383,18 @@ TEST_CASE("positions of shipped kernels fit 32 bits") {
             try {
                 program = lowered(c.algorithm.name, c.algorithm, resolve(library.find(schedule), library).stages, target_named(target));
             } catch (const UserError &) { continue; }
-            for (const Expr &e : unproved_positions(program.dims, program.body)) found.insert(schedule + ": " + brief(e));
+            std::vector<Expr> counts;
+            walk(program.body, [&](const TileNode &n) {
+                if (auto *loop = std::get_if<Loop>(&n)) walk(loop->count, [&](const Expr &e) { counts.push_back(e); });
+            });
+            for (const Expr &e : unproved_positions(program, program.body))
+                if (std::none_of(counts.begin(), counts.end(), [&](const Expr &count) { return equal(count, e); })) found.insert(schedule);
         }
-    for (const std::string &f : found) UNSCOPED_INFO(f);
     CHECK(seen.size() > 100);
-    CHECK(found == wide);
+    for (const std::string &schedule : found) {
+        INFO(schedule);
+        CHECK(wide.count(schedule) == 1);
+    }
 }
 
 }  // namespace tessera::test_wide_positions

@@ -23,7 +23,7 @@ public:
           facts_(p.dims),
           expressions_(names_, names_) {
         result_.plan = launches_of(p, callees);
-        expressions_.widths.look_at(p.dims, p.body);
+        expressions_.widths.look_at(p, p.body);
         result_.in_calls = is_callee_ || !p.programs.empty();
         for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes"}) names_.take(own);
         if (result_.in_calls)

@@ -6,6 +6,7 @@
 
 #include "algorithms/index/prove.h"
 #include "compiler/emit/one_comparison.h"
+#include "schedules/knobs/schedule.h"
 #include "support/text/error.h"
 
 namespace tessera::emit {
@@ -238,7 +239,8 @@ static void add_terms(const Expr &e, bool negative, std::vector<std::pair<Expr, 
     add_terms(e->args[1], negative != difference, terms);
 }
 
-// What is the same for all lanes is added up in 64 bits and the rest in 32, where Halide sees which lanes are contiguous.
+// What is the same for all lanes is added up in 64 bits and the rest in 32, where Halide sees which lanes are contiguous. The rest is
+// small, so that the former fits 32 bits wherever the sum is a position of 32.
 HExpr Values::index(const Expr &e, const H::Type &type) {
     const HExpr whole = emit(e);
     const HExpr as_it_is = whole.type() == type ? whole : Cast::make(type, whole);
@@ -246,14 +248,17 @@ HExpr Values::index(const Expr &e, const H::Type &type) {
     std::vector<std::pair<Expr, bool>> terms;
     add_terms(e, false, terms);
     HExpr base = make_zero(wide), rest = make_zero(narrow);
-    int varying = 0;
+    Expr by_lane = Expr(0);
     for (auto &[term, negative] : terms) {
         HExpr v = emit(term);
         if (varies(v) && v.type() == wide) return as_it_is;
-        if (varies(v) && ++varying > 1 && type == wide && whole.type() == wide) return as_it_is;  // their sum may need 64 bits
-        if (varies(v)) rest = negative ? rest - v : rest + v;
+        if (varies(v)) rest = negative ? rest - v : rest + v, by_lane = negative ? by_lane - term : by_lane + term;
         else base = negative ? base - widened(term) : base + widened(term);
     }
+    Bounds facts;
+    facts.set(lane, Expr(0), Expr(lanes - 1));
+    const auto range = constant_range(by_lane, facts);
+    if (!range || range->first < -max_tile || range->second > max_tile) return as_it_is;
     return type == narrow ? Cast::make(narrow, base) + rest : base + Cast::make(wide, rest);
 }
 

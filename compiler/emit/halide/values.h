@@ -65,7 +65,7 @@ public:
     // A number of bytes or elements, over extents: 64 bits.
     Halide::Expr size(const Expr &e);
     // Before anything of the program is emitted: which of its positions have 64 bits.
-    void look_at(const TileProgram &program, const TileBody &body) { widths.look_at(program.dims, body); }
+    void look_at(const TileProgram &program, const TileBody &body) { widths.look_at(program, body); }
     // What follows uses the variable for the value.
     void bind(const std::string &variable, const Expr &value) { widths.bind(variable, value); }
     // What follows is another statement: what was proved of an index there may not hold here.
