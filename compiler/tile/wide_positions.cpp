@@ -76,6 +76,11 @@ public:
         facts_ = Bounds(limited);
         for (const Dim &d : limited)
             if (d.kind == DimKind::derived && !d.size->variables && !d.size->loads) facts_.assume(d.size <= Expr(max_extent));
+        for (const Parameter &p : program.parameters) {
+            if (!p.range || !is_integer(p.dtype)) continue;
+            const Expr position = cast(DType::index, parameter(p.name, p.dtype));
+            facts_.assume(Expr(saturated(p.range->least)) <= position && position <= Expr(saturated(p.range->most)));
+        }
     }
 
     void visit(const TileBody &body) {
@@ -85,6 +90,7 @@ public:
 private:
     std::vector<Expr> &unproved_;
     Bounds facts_;
+    static int64_t saturated(const Scalar &end) { return std::clamp<int64_t>(end.integer, INT32_MIN, INT32_MAX); }
     std::map<std::string, Expr> counts_;  // of loops and of the digits of their variables
     std::vector<Expr> positive_;
     using Seen = std::set<const Expr::Node *>;

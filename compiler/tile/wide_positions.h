@@ -1,6 +1,7 @@
 // Positions that need 64 bits in emitted code. A sum or product of loop variables, extents, parameters and data has 32 bits where it is
-// proved to fit them wherever it is computed, for extents up to max_extent, any parameters and any data. Everything else is computed in 64
-// bits, guards too: a guard that wraps lets through what it must keep out, and Halide takes a 32-bit overflow for impossible.
+// proved to fit them wherever it is computed, for extents up to max_extent, for parameters in their ranges and for any data. Everything
+// else is computed in 64 bits, guards too: a guard that wraps lets through what it must keep out, and Halide takes a 32-bit overflow for
+// impossible.
 #pragma once
 #include <map>
 #include <string>

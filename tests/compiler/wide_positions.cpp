@@ -23,7 +23,7 @@ TEST_CASE("what is not proved to fit 32 bits is wide, what bounded gives and buf
                byte = cast(DType::index, load("q", DType::u8, {n}));
     TileProgram program;
     program.dims = {symbolic_dim("N"), symbolic_dim("T"), fixed_dim("F", 100), derived_dim("P", extent("N") + extent("T"))};
-    program.parameters = {{"any", DType::i32}};
+    program.parameters = {{"any", DType::i32}, {"few", DType::i32, parameter_range("few", DType::i32, 0, 1000)}};
     auto is_wide = [&](const Expr &e, const Expr &guard = {}) {
         const Expr value = guard.defined() ? load_or("x", DType::f32, {e}, guard, constant(DType::f32, 0)) : cast(DType::f32, e);
         TileBody body = {tile_node(Compute{"y", {n, t}, value, {}})};
@@ -40,6 +40,7 @@ TEST_CASE("what is not proved to fit 32 bits is wide, what bounded gives and buf
     CHECK(is_wide(n + t * 2));
     CHECK(is_wide(n * T));
     CHECK(is_wide(n + cast(DType::index, parameter("any", DType::i32))));
+    CHECK(!is_wide(n + cast(DType::index, parameter("few", DType::i32))));
     CHECK(!is_wide(loaded));
     CHECK(!is_wide(max(loaded, n)));
     CHECK(is_wide(loaded + n));
