@@ -173,6 +173,20 @@ static int32_t in_bytes(const TessBinding *b, int64_t t, int64_t *extents, int64
     return TESS_OK;
 }
 
+/* a + b of what is at least 0, or the largest number there is. */
+static int64_t sum(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
+
+/* What is too much of the whole tensor, no axis alone: its elements, or as many from the lowest to the highest address. */
+static int32_t too_large(const TessBinding *b, int64_t t, int64_t most, const int64_t *extents, const int64_t *strides) {
+    const int64_t rank = tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_RANK];
+    int64_t elements = 1, reach = 1, axis;
+    for (axis = 0; axis < rank; ++axis) {
+        elements = product(elements, extents[axis], INT64_MAX - 1);
+        if (strides != NULL && extents[axis] > 1) reach = sum(reach, product(magnitude(strides[axis]), extents[axis] - 1, INT64_MAX - 1));
+    }
+    return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, -1, most, elements > reach ? elements : reach);
+}
+
 /* Checks the strides of tensor t, writes them to its slots, and finds which bytes it touches. */
 static int32_t bind_strides(TessBinding *b, int64_t t) {
     const int64_t *record = tess_spec_tensor(b->spec, t);
@@ -202,7 +216,7 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
         for (axis = last; axis >= 0; --axis) {
             if (extents[axis] > 1) slots[axis] = elements;
             elements = product(elements, extents[axis], most);
-            if (elements > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
+            if (elements > most) return too_large(b, t, most, extents, NULL);
         }
         tensor->bytes = (uint64_t)elements * size;
         return TESS_OK;
@@ -214,12 +228,12 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
         if (axis == last && stride != 1 && (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0)
             return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, t, axis, 1, stride);
         if (axis == last && stride < 0) return tess_abi2_fault(b->fault, TESS_STRIDE_NEGATIVE, t, axis, 0, stride);
-        if (stride < -most || stride > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
+        if (stride < -most || stride > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, stride);
         elements = product(elements, extent, most);
         reach = product(magnitude(stride), extent - 1, most);
         if (stride < 0) below += reach;
         else above += reach;
-        if (elements > most || below + above >= most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
+        if (elements > most || below + above >= most) return too_large(b, t, most, extents, strides);
         slots[axis] = stride;
     }
     if (tensor->written && overlaps_itself(rank, extents, strides)) return tess_abi2_plain_fault(b->fault, TESS_SELF_OVERLAP, t);
@@ -241,7 +255,7 @@ static int32_t bind_tensor(TessBinding *b, int64_t t) {
     if (status != TESS_OK || b->plan->device.type != TESS_OPENCL) return status;
     /* A memory object has no address: what counts is within it. */
     if (tensor->bytes != 0 && (arg->byte_offset & (size - 1)) != 0)
-        return tess_abi2_fault(b->fault, TESS_MISALIGNED, t, -1, (int64_t)size, TESS_NO_NUMBER);
+        return tess_abi2_misaligned(b->fault, TESS_MISALIGNED, t, arg->byte_offset, size);
     b->frame[tess_frame_offset(b->spec, t)] = (int64_t)arg->byte_offset;
     tensor->first = 0;
     tensor->mask = 0;

@@ -83,6 +83,12 @@ static inline int32_t tess_abi2_plain_fault(TessFault *fault, int32_t kind, int6
     return tess_abi2_fault(fault, kind, argument, -1, TESS_NO_NUMBER, TESS_NO_NUMBER);
 }
 
+/** Memory at an address that is no multiple of `alignment`, a power of two: what it got is the largest one of which it is a multiple. */
+static inline int32_t tess_abi2_misaligned(TessFault *fault, int32_t kind, int64_t argument, uint64_t address, uint64_t alignment) {
+    const uint64_t rest = address & (alignment - 1);
+    return tess_abi2_fault(fault, kind, argument, -1, (int64_t)alignment, (int64_t)(rest & (0u - rest)));
+}
+
 static inline int tess_abi2_share_memory(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
     return a_bytes != 0 && b_bytes != 0 && (b - a < a_bytes || a - b < b_bytes);
 }

@@ -40,20 +40,28 @@ static const int64_t *layout_of(const TessPlan *plan, int64_t tensor) {
     return tess_spec_layout(plan->spec, tess_plan_tensors(plan)[tensor].packed, plan->features);
 }
 
+static int32_t field_fault(TessFault *fault, int32_t kind, int64_t tensor, int64_t expected, const uint8_t *at, int bytes) {
+    return tess_abi2_fault(fault, kind, tensor, -1, expected, (int64_t)read_word(at, bytes));
+}
+
 static int32_t check_fields(const TessPlan *plan, int64_t tensor, const uint8_t *header, TessFault *fault) {
     const int64_t *record = tess_spec_tensor(plan->spec, tensor), *layout = layout_of(plan, tensor);
     const int64_t rank = record[TESS_SPEC_TENSOR_RANK];
     int64_t axis;
     if (memcmp(header + MAGIC, magic, sizeof magic) != 0) return tess_abi2_plain_fault(fault, TESS_PACKED_MAGIC, tensor);
-    if (read_word(header + VERSION, 4) != TESS_PACKED_VERSION || read_word(header + HEADER_BYTES, 4) != TESS_PACKED_HEADER_BYTES)
-        return tess_abi2_plain_fault(fault, TESS_PACKED_FORMAT, tensor);
-    if (read_word(header + DTYPE, 4) != (uint64_t)record[TESS_SPEC_TENSOR_DTYPE] || read_word(header + RANK, 4) != (uint64_t)rank)
-        return tess_abi2_plain_fault(fault, TESS_PACKED_DTYPE, tensor);
+    if (read_word(header + VERSION, 4) != TESS_PACKED_VERSION)
+        return field_fault(fault, TESS_PACKED_FORMAT, tensor, TESS_PACKED_VERSION, header + VERSION, 4);
+    if (read_word(header + HEADER_BYTES, 4) != TESS_PACKED_HEADER_BYTES)
+        return field_fault(fault, TESS_PACKED_FORMAT, tensor, TESS_PACKED_HEADER_BYTES, header + HEADER_BYTES, 4);
+    if (read_word(header + DTYPE, 4) != (uint64_t)record[TESS_SPEC_TENSOR_DTYPE])
+        return field_fault(fault, TESS_PACKED_DTYPE, tensor, record[TESS_SPEC_TENSOR_DTYPE], header + DTYPE, 4);
+    if (read_word(header + RANK, 4) != (uint64_t)rank) return field_fault(fault, TESS_PACKED_DTYPE, tensor, rank, header + RANK, 4);
     if (read_word(header + HASH, 8) != (uint64_t)layout[TESS_SPEC_LAYOUT_HASH])
-        return tess_abi2_plain_fault(fault, TESS_PACKED_LAYOUT, tensor);
+        return field_fault(fault, TESS_PACKED_LAYOUT, tensor, layout[TESS_SPEC_LAYOUT_HASH], header + HASH, 8);
     for (axis = 0; axis < TESS_MAX_RANK; ++axis) {
-        const uint64_t extent = read_word(header + EXTENTS + 8 * axis, 8);
-        if (extent > (axis < rank ? (uint64_t)TESS_MAX_ELEMENTS : 0)) return tess_abi2_plain_fault(fault, TESS_PACKED_EXTENT, tensor);
+        const uint8_t *at = header + EXTENTS + 8 * axis;
+        const int64_t most = axis < rank ? TESS_MAX_ELEMENTS : 0;
+        if (read_word(at, 8) > (uint64_t)most) return field_fault(fault, TESS_PACKED_EXTENT, tensor, most, at, 8);
     }
     /* What another version may use. */
     if (!is_zero(header + UNUSED, header + EXTENTS) || !is_zero(header + UNUSED_END, header + TESS_PACKED_HEADER_BYTES))
@@ -85,7 +93,7 @@ int32_t tess_abi2_check_packed(const TessBinding *b, int64_t tensor) {
         return tess_abi2_fault(b->fault, TESS_PACKED_SHORT, tensor, -1, TESS_PACKED_HEADER_BYTES, arg->extents[0]);
     if (arg->strides != NULL && arg->strides[0] != 1) return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, tensor, 0, 1, arg->strides[0]);
     if (arg->byte_offset != 0 || ((uintptr_t)arg->data % TESS_PACKED_ALIGNMENT) != 0)
-        return tess_abi2_plain_fault(b->fault, TESS_PACKED_MISALIGNED, tensor);
+        return tess_abi2_misaligned(b->fault, TESS_PACKED_MISALIGNED, tensor, (uintptr_t)arg->data + arg->byte_offset, TESS_PACKED_ALIGNMENT);
     if (written) return TESS_OK;
     /* The header states extents, so it is read before any of them is known. */
     if (arg->data == NULL) return tess_abi2_plain_fault(b->fault, TESS_NULL_DATA, tensor);
@@ -131,7 +139,8 @@ int32_t tess_abi2_bind_packed(TessBinding *b, int64_t tensor) {
         if (factor > 0) n = (n + factor - 1) / factor;
         if (factor < 0) n = -factor;
         elements *= n;
-        if (elements > TESS_MAX_ELEMENTS) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, tensor, -1, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
+        if (elements > TESS_MAX_ELEMENTS)
+            return tess_abi2_fault(b->fault, TESS_TOO_LARGE, tensor, layout[TESS_SPEC_LAYOUT_AXES + 2 * i], TESS_MAX_ELEMENTS, elements);
     }
     bytes = elements * (int64_t)tess_dtype_size((int32_t)record[TESS_SPEC_TENSOR_DTYPE]);
     if (written) b->plan->packed_bytes = bytes;
@@ -145,16 +154,25 @@ int32_t tess_abi2_bind_packed(TessBinding *b, int64_t tensor) {
     if (b->args[tensor]->extents[0] != TESS_PACKED_HEADER_BYTES + bytes)
         return tess_abi2_fault(b->fault, TESS_PACKED_BYTES, tensor, -1, TESS_PACKED_HEADER_BYTES + bytes, b->args[tensor]->extents[0]);
     if (!written && read_word(header_of(b, tensor) + BYTES, 8) != (uint64_t)bytes)
-        return tess_abi2_fault(b->fault, TESS_PACKED_BYTES, tensor, -1, TESS_PACKED_HEADER_BYTES + bytes, TESS_NO_NUMBER);
+        return tess_abi2_fault(b->fault, TESS_PACKED_BYTES, tensor, -1, TESS_PACKED_HEADER_BYTES + bytes,
+                               TESS_PACKED_HEADER_BYTES + (int64_t)read_word(header_of(b, tensor) + BYTES, 8));
     of->data = (uintptr_t)b->args[tensor]->data;
     return TESS_OK;
 }
 
 int32_t tess_abi2_check_header(const TessPlan *plan, int64_t tensor, const void *data, TessFault *fault) {
+    const uint8_t *got = data, *expected = tess_plan_header(plan, tess_plan_tensors(plan)[tensor].packed);
     int32_t status;
-    if (memcmp(data, tess_plan_header(plan, tess_plan_tensors(plan)[tensor].packed), TESS_PACKED_HEADER_BYTES) == 0) return TESS_OK;
+    int axis;
+    if (memcmp(got, expected, TESS_PACKED_HEADER_BYTES) == 0) return TESS_OK;
     status = check_fields(plan, tensor, data, fault);
-    return status != TESS_OK ? status : tess_abi2_plain_fault(fault, TESS_PACKED_EXTENT, tensor);
+    for (axis = 0; axis < TESS_MAX_RANK && status == TESS_OK; ++axis) {
+        const int at = EXTENTS + 8 * axis;
+        if (memcmp(got + at, expected + at, 8) != 0)
+            return field_fault(fault, TESS_PACKED_EXTENT, tensor, (int64_t)read_word(expected + at, 8), got + at, 8);
+    }
+    if (status != TESS_OK) return status;
+    return field_fault(fault, TESS_PACKED_BYTES, tensor, (int64_t)read_word(expected + BYTES, 8), got + BYTES, 8);
 }
 
 void tess_abi2_clear_packed(void *data) { memset(data, 0, TESS_PACKED_HEADER_BYTES); }

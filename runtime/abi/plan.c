@@ -99,12 +99,14 @@ static int32_t plan_workspace(TessPlan *plan, int64_t *frame, TessPlanFunction f
             if (fault->kind != TESS_EXTENT_FIXED) return status;
             fault->dimension = (int32_t)tail[TESS_TAIL_DIMENSION];
             fault->expected = tail[TESS_TAIL_EXPECTED];
+            if (fault->argument >= 0 && fault->dimension >= 0)
+                fault->got = frame[tess_spec_tensor(plan->spec, fault->argument)[TESS_SPEC_TENSOR_AXES + fault->dimension]];
             return status;
         }
     }
     if (*shared < 0 || *worker < 0) return tess_abi2_plain_fault(fault, TESS_KERNEL, -1);
     if (*shared > limit || *worker > limit / plan->workers - TESS_WORKSPACE_ALIGNMENT)
-        return tess_abi2_plain_fault(fault, TESS_WORKSPACE_LARGE, -1);
+        return tess_abi2_fault(fault, TESS_WORKSPACE_LARGE, -1, -1, limit, *shared > *worker ? *shared : *worker);
     *shared = rounded(*shared);
     *worker = rounded(*worker);
     plan->workspace_bytes = (uint64_t)*shared + (uint64_t)*worker * (uint64_t)plan->workers;
@@ -176,7 +178,7 @@ int32_t tess_plan_make(const TessKernel *kernel, const TessTensor *const *tensor
     if (status == TESS_OK) {
         const uint64_t needed = bytes_of(kernel->spec);
         if (memory == NULL) status = tess_abi2_plain_fault(&fault, TESS_NULL_ARGUMENT, -1);
-        else if ((uintptr_t)memory % TESS_PLAN_ALIGNMENT != 0) status = tess_abi2_plain_fault(&fault, TESS_PLAN_MISALIGNED, -1);
+        else if ((uintptr_t)memory % TESS_PLAN_ALIGNMENT != 0) status = tess_abi2_misaligned(&fault, TESS_PLAN_MISALIGNED, -1, (uintptr_t)memory, TESS_PLAN_ALIGNMENT);
         else if (bytes < needed) status = tess_abi2_fault(&fault, TESS_PLAN_SMALL, -1, -1, (int64_t)needed, (int64_t)bytes);
         else status = tess_abi2_plan(memory, kernel->spec, kernel->plan, kernel->body, tensors, parameters, context, 0, &fault);
     }

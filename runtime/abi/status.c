@@ -240,7 +240,7 @@ static void put_workspace(Text *text, const TessFault *fault) {
         put(text, "; ");
         put_int(text, fault->expected);
         put(text, " bytes are enough");
-        put_got(text, fault);
+        if (fault->kind == TESS_WORKSPACE_SMALL) put_got(text, fault);
     }
     put(text, "; ask the kernel's workspace query, with the same arguments and context");
 }
@@ -262,7 +262,11 @@ static int put_special(Text *text, int32_t kind, int32_t argument, const TessFau
         put(text, "more than ");
         put_int(text, fault->expected);
         put(text, " elements, or as many from the lowest to the highest address");
-        if (fault->expected == TESS_MAX_ELEMENTS && fault->dimension >= 0 && fault->got == TESS_NO_NUMBER)
+        if (fault->got != TESS_NO_NUMBER) {
+            put(text, ": ");
+            put_int(text, fault->got);
+        }
+        if (fault->expected == TESS_MAX_ELEMENTS && fault->argument >= 0 && fault->dimension < 0)
             put(text, "; a kernel takes more of a tensor that is declared large");
         return 1;
     case TESS_DEVICE:
@@ -288,6 +292,12 @@ static int put_special(Text *text, int32_t kind, int32_t argument, const TessFau
         put(text, "the processor, the operating system or the context lacks ");
         put(text, name != NULL ? name : "an instruction set");
         put(text, ", which the kernel was compiled for; compile it for a lesser target too");
+        return 1;
+    case TESS_STRIDE_ODD:
+        if (fault == NULL) return 0;
+        put(text, "stride must be even");
+        put_got(text, fault);
+        put(text, ", as a row of elements of 4 bits begins at a byte");
         return 1;
     case TESS_TASK:
         if (fault == NULL || fault->got == TESS_NO_NUMBER) return 0;

@@ -157,6 +157,13 @@ typedef struct TessTensor {
     uint64_t byte_offset;
 } TessTensor;
 
+/* No address, without a warning of any compiler. */
+#ifdef __cplusplus
+#define TESS_NULL nullptr
+#else
+#define TESS_NULL NULL
+#endif
+
 /** The type of a TessDType. */
 static inline TessType tess_type(int32_t dtype) {
     TessType type;
@@ -178,9 +185,13 @@ static inline TessTensor tess_dense(void *data, TessDType dtype, int32_t rank, c
     tensor.device.type = TESS_HOST;
     tensor.device.id = 0;
     tensor.rank = rank;
-    tensor.type = tess_type(dtype);
+#ifdef __cplusplus
+    tensor.type = tess_type(int32_t(dtype));
+#else
+    tensor.type = tess_type((int32_t)dtype);
+#endif
     tensor.extents = extents;
-    tensor.strides = NULL;
+    tensor.strides = TESS_NULL;
     tensor.byte_offset = 0;
     return tensor;
 }
@@ -277,16 +288,16 @@ static inline TessContext tess_context(void) {
     context.flags = 0;
     context.threads = 0;
     context.reserved = 0;
-    context.workspace = NULL;
+    context.workspace = TESS_NULL;
     context.workspace_bytes = 0;
-    context.pool = NULL;
+    context.pool = TESS_NULL;
     context.features_off = 0;
     context.device.type = 0;
     context.device.id = 0;
-    context.stream = NULL;
-    context.done = NULL;
-    context.done_state = NULL;
-    context.fault = NULL;
+    context.stream = TESS_NULL;
+    context.done = TESS_NULL;
+    context.done_state = TESS_NULL;
+    context.fault = TESS_NULL;
     return context;
 }
 
@@ -314,9 +325,9 @@ static inline TessKernel tess_kernel(void) {
     TessKernel kernel;
     kernel.size = sizeof(TessKernel);
     kernel.abi = 0;
-    kernel.spec = NULL;
-    kernel.plan = NULL;
-    kernel.body = NULL;
+    kernel.spec = TESS_NULL;
+    kernel.plan = TESS_NULL;
+    kernel.body = TESS_NULL;
     return kernel;
 }
 

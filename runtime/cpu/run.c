@@ -68,8 +68,8 @@ static int32_t patch_data(const TessPlan *plan, int64_t *frame, void *const *dat
         if (tensor->bytes != 0) {
             if (address == 0) return tess_abi2_plain_fault(fault, TESS_NULL_DATA, t);
             if (((address + tensor->first) & tensor->mask) != 0)
-                return tensor->packed >= 0 ? tess_abi2_plain_fault(fault, TESS_PACKED_MISALIGNED, t)
-                                           : tess_abi2_fault(fault, TESS_MISALIGNED, t, -1, tensor->mask + 1, TESS_NO_NUMBER);
+                return tess_abi2_misaligned(fault, tensor->packed >= 0 ? TESS_PACKED_MISALIGNED : TESS_MISALIGNED, t, address + tensor->first,
+                                            (uint64_t)tensor->mask + 1);
             if (tensor->packed >= 0 && !tensor->written) {
                 const int32_t status = tess_abi2_check_header(plan, t, (const void *)(uintptr_t)address, fault);
                 if (status != TESS_OK) return status;
@@ -110,9 +110,10 @@ static int32_t check_workspace(const TessPlan *plan, int64_t *frame, void *const
     int32_t t;
     if (needed == 0) return TESS_OK;
     if (context == NULL || context->workspace == NULL)
-        return tess_abi2_fault(fault, TESS_WORKSPACE_MISSING, -1, -1, needed, TESS_NO_NUMBER);
+        return tess_abi2_fault(fault, TESS_WORKSPACE_MISSING, -1, -1, needed, 0);
     begin = (uintptr_t)context->workspace;
-    if (!object && begin % TESS_WORKSPACE_ALIGNMENT != 0) return tess_abi2_plain_fault(fault, TESS_WORKSPACE_MISALIGNED, -1);
+    if (!object && begin % TESS_WORKSPACE_ALIGNMENT != 0)
+        return tess_abi2_misaligned(fault, TESS_WORKSPACE_MISALIGNED, -1, begin, TESS_WORKSPACE_ALIGNMENT);
     if (context->workspace_bytes < plan->workspace_bytes)
         return tess_abi2_fault(fault, TESS_WORKSPACE_SMALL, -1, -1, needed, (int64_t)context->workspace_bytes);
     for (t = 0; t < plan->tensors; ++t) {

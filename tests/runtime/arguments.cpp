@@ -206,8 +206,8 @@ TEST_CASE("whatever does not fit 31 bits with room for a tile is too large") {
     CHECK(too_large(strided(x, {2, 2}, {std::numeric_limits<int64_t>::min(), 1}, TESS_I8)));
     CHECK(too_large(strided(x, {2, 2, 2}, {-most / 2 - 1, most / 2 + 1, 1}, TESS_I8)));
     CHECK(words(check_one(strided(x, {2, 2}, {most, 1}, TESS_I8))) ==
-          "argument 0, dimension 0: more than 2147418111 elements, or as many from the lowest to "
-          "the highest address; a kernel takes more of a tensor that is declared large");
+          "argument 0: more than 2147418111 elements, or as many from the lowest to "
+          "the highest address: 2147418113; a kernel takes more of a tensor that is declared large");
 }
 
 TEST_CASE("a tensor that is declared large may span more, and its axes may not") {
@@ -230,7 +230,12 @@ TEST_CASE("a tensor that is declared large may span more, and its axes may not")
     CHECK(status(strided(x, {3, 4}, {-far, 1}), TESS_ROLE_OUTPUT) == TESS_OK);
     CHECK(tess_status_code(status(strided(x, {3, 2, 4}, {far, 2 * far, 1}), TESS_ROLE_OUTPUT)) == TESS_SELF_OVERLAP);
     CHECK(words(status(strided(x, {2, 2}, {most, 1}, TESS_I8))) ==
-          "argument 0, dimension 0: more than 17592186044416 elements, or as many from the lowest to the highest address");
+          "argument 0: more than 17592186044416 elements, or as many from the lowest to the highest address: 17592186044418");
+    CHECK(words(status(dense(x, {1 << 22, 1 << 22, 1 << 22, 1 << 22}, TESS_F64))) ==
+          "argument 0: more than 17592186044416 elements, or as many from the lowest to the highest address: 9223372036854775807");
+    CHECK(words(status(strided(x, {2, 1}, {huge, 1}, TESS_I8))).ends_with("address: " + std::to_string(huge)));
+    CHECK(words(status(dense(x, {axis + 1, 0}, TESS_I8))) ==
+          "argument 0, dimension 0: more than 2147418111 elements, or as many from the lowest to the highest address: 2147418112");
 }
 
 TEST_CASE("which arguments may share memory") {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "runtime/abi/kernel.h"
 
 namespace tessera::test {
@@ -157,14 +159,24 @@ inline TessContext telling(const TessContext *context = nullptr) {
     return own;
 }
 
+/// The status, of which the last fault has what came wherever it has what was expected. Of an instruction set the number is a name.
+inline int32_t told(int32_t status) {
+    const bool is_of_this = status != TESS_OK && last_fault.kind == tess_status_code(status);
+    if (is_of_this && last_fault.expected != TESS_NO_NUMBER && last_fault.kind != TESS_CPU) {
+        INFO(tess_status_kind(status));
+        CHECK(last_fault.got != TESS_NO_NUMBER);
+    }
+    return status;
+}
+
 inline const int64_t no_parameters[16] = {};
 
 /// The status of a run whose body does nothing.
 inline int32_t check(const std::vector<int64_t> &spec, const std::vector<Tensor> &args, const TessContext *context = nullptr,
                      TessPlanFunction plan = nullptr) {
     const TessContext own = telling(context);
-    return tess_abi2_call(spec.data(), plan, succeed, pointers(args).data(), no_parameters,
-                          context && context->size != own.size ? context : &own);
+    return told(tess_abi2_call(spec.data(), plan, succeed, pointers(args).data(), no_parameters,
+                               context && context->size != own.size ? context : &own));
 }
 
 /// What is said of a status with the last fault, and without one.
@@ -191,12 +203,12 @@ struct Planned {
         uint64_t bytes = 0;
         tess_plan_bytes(&kernel, &bytes);
         memory.resize(bytes / 8);
-        status = tess_plan_make(&kernel, pointers(args).data(), parameters, &own, memory.data(), bytes);
+        status = told(tess_plan_make(&kernel, pointers(args).data(), parameters, &own, memory.data(), bytes));
     }
     const TessPlan *plan() const { return reinterpret_cast<const TessPlan *>(memory.data()); }
     int32_t run(const std::vector<void *> &data, const void *parameters = nullptr, const TessContext *context = nullptr) const {
         const TessContext own = telling(context);
-        return tess_plan_run(plan(), data.data(), parameters, &own);
+        return told(tess_plan_run(plan(), data.data(), parameters, &own));
     }
 };
 
