@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/expr/number.h"
 #include "algorithms/functions/conversions.h"
 #include "algorithms/index/affine.h"
 #include "algorithms/verify/verify.h"
@@ -153,13 +154,13 @@ Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, co
                        std::optional<DType> dtype) {
     for (const Dim &d : dims) dim(d);
     Tensor t = tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::constant);
-    for (double v : values) t.values.push_back(tessera::constant(t.dtype, v)->value);
+    for (double v : values) t.values.push_back(number(algorithm_.name + ": the table '" + name + "'", t.dtype, v)->value);
     algorithm_.tensors.push_back(t);
     return stored(t);
 }
 
 Tile Builder::index(const Dim &d) { return Tile(this, variable(dim(d).name), {d.name}); }
-Tile Builder::scalar(DType dtype, double value) { return Tile(this, tessera::constant(dtype, value), {}); }
+Tile Builder::scalar(DType dtype, double value) { return Tile(this, number(algorithm_.name + ": a scalar", dtype, value), {}); }
 
 Tile Builder::tile(Expr value, const std::vector<Dim> &dims) {
     for (const Dim &d : dims) dim(d);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/expr/number.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -56,11 +57,12 @@ Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to
     }
     if (!inside.defined()) return moved;
     Expr value = moved.value(), loaded = value.kind() == ExprKind::cast ? value->args[0] : value;
-    if (loaded.kind() == ExprKind::load && !loaded->guarded) {
+    if (loaded.kind() == ExprKind::load && !loaded->guarded && holds(loaded.type(), outside)) {
         Expr guarded = load_or(loaded->name, loaded.type(), loaded->args, inside, constant(loaded.type(), outside));
         return Tile(&x.builder(), cast(value.type(), guarded), moved.dims());
     }
-    return Tile(&x.builder(), select(inside, read_where(value, inside), constant(value.type(), outside)), moved.dims());
+    const Expr fill = number("pad of " + x.describe(), value.type(), outside);
+    return Tile(&x.builder(), select(inside, read_where(value, inside), fill), moved.dims());
 }
 
 Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &taps, const Window &window) {
@@ -138,7 +140,8 @@ static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S
 }
 
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
-    return pool(max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY).tile, R, S);
+    const double least = is_float(x.dtype()) ? -INFINITY : static_cast<double>(traits_of(x.dtype()).lowest);
+    return pool(max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, least).tile, R, S);
 }
 
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {

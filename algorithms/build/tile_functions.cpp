@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/expr/number.h"
 #include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
@@ -38,44 +39,64 @@ static Tile compared(Op op, const Tile &a, const Tile &b) {
 }
 
 static Tile like(const Tile &a, Expr value) { return Tile(&a.builder(), std::move(value), a.dims()); }
-static Tile number(const Tile &a, double v) { return Tile(&a.builder(), constant(a.dtype(), v), {}); }
+static Tile number(const Tile &a, double v) { return Tile(&a.builder(), number("a number beside " + a.describe(), a.dtype(), v), {}); }
 
 Tile operator+(const Tile &a, const Tile &b) { return binary(Op::add, a, b); }
 Tile operator-(const Tile &a, const Tile &b) { return binary(Op::sub, a, b); }
 Tile operator*(const Tile &a, const Tile &b) { return binary(Op::mul, a, b); }
 Tile operator/(const Tile &a, const Tile &b) { return binary(Op::div, a, b); }
 Tile operator%(const Tile &a, const Tile &b) { return binary(Op::mod, a, b); }
-Tile operator-(const Tile &a) { return like(a, -a.value()); }
-Tile operator+(const Tile &a, double b) { return a + number(a, b); }
-Tile operator-(const Tile &a, double b) { return a - number(a, b); }
-Tile operator*(const Tile &a, double b) { return a * number(a, b); }
-Tile operator/(const Tile &a, double b) { return a / number(a, b); }
-Tile operator+(double a, const Tile &b) { return number(b, a) + b; }
-Tile operator-(double a, const Tile &b) { return number(b, a) - b; }
-Tile operator*(double a, const Tile &b) { return number(b, a) * b; }
-Tile operator/(double a, const Tile &b) { return number(b, a) / b; }
 Tile operator<(const Tile &a, const Tile &b) { return binary(Op::lt, a, b); }
 Tile operator<=(const Tile &a, const Tile &b) { return binary(Op::le, a, b); }
 Tile operator>(const Tile &a, const Tile &b) { return compared(Op::lt, a, b); }
 Tile operator>=(const Tile &a, const Tile &b) { return compared(Op::le, a, b); }
 Tile operator==(const Tile &a, const Tile &b) { return binary(Op::eq, a, b); }
 Tile operator!=(const Tile &a, const Tile &b) { return binary(Op::ne, a, b); }
+Tile operator&&(const Tile &a, const Tile &b) { return binary(Op::bit_and, a, b); }
+Tile operator||(const Tile &a, const Tile &b) { return binary(Op::bit_or, a, b); }
+Tile operator^(const Tile &a, const Tile &b) { return binary(Op::bit_xor, a, b); }
+Tile operator<<(const Tile &a, const Tile &b) { return binary(Op::shl, a, b); }
+Tile operator>>(const Tile &a, const Tile &b) { return binary(Op::shr, a, b); }
+Tile min(const Tile &a, const Tile &b) { return binary(Op::min, a, b); }
+Tile max(const Tile &a, const Tile &b) { return binary(Op::max, a, b); }
+Tile operator+(const Tile &a, double b) { return a + number(a, b); }
+Tile operator-(const Tile &a, double b) { return a - number(a, b); }
+Tile operator*(const Tile &a, double b) { return a * number(a, b); }
+Tile operator/(const Tile &a, double b) { return a / number(a, b); }
+Tile operator%(const Tile &a, double b) { return a % number(a, b); }
 Tile operator<(const Tile &a, double b) { return a < number(a, b); }
 Tile operator<=(const Tile &a, double b) { return a <= number(a, b); }
 Tile operator>(const Tile &a, double b) { return a > number(a, b); }
 Tile operator>=(const Tile &a, double b) { return a >= number(a, b); }
 Tile operator==(const Tile &a, double b) { return a == number(a, b); }
 Tile operator!=(const Tile &a, double b) { return a != number(a, b); }
-Tile operator&&(const Tile &a, const Tile &b) { return binary(Op::bit_and, a, b); }
-Tile operator||(const Tile &a, const Tile &b) { return binary(Op::bit_or, a, b); }
-Tile operator!(const Tile &a) { return like(a, !a.value()); }
-Tile operator^(const Tile &a, const Tile &b) { return binary(Op::bit_xor, a, b); }
-Tile operator<<(const Tile &a, const Tile &b) { return binary(Op::shl, a, b); }
-Tile operator>>(const Tile &a, const Tile &b) { return binary(Op::shr, a, b); }
-Tile min(const Tile &a, const Tile &b) { return binary(Op::min, a, b); }
-Tile max(const Tile &a, const Tile &b) { return binary(Op::max, a, b); }
+Tile operator&&(const Tile &a, double b) { return a && number(a, b); }
+Tile operator||(const Tile &a, double b) { return a || number(a, b); }
+Tile operator^(const Tile &a, double b) { return a ^ number(a, b); }
+Tile operator<<(const Tile &a, double b) { return a << number(a, b); }
+Tile operator>>(const Tile &a, double b) { return a >> number(a, b); }
 Tile min(const Tile &a, double b) { return min(a, number(a, b)); }
 Tile max(const Tile &a, double b) { return max(a, number(a, b)); }
+Tile operator+(double a, const Tile &b) { return number(b, a) + b; }
+Tile operator-(double a, const Tile &b) { return number(b, a) - b; }
+Tile operator*(double a, const Tile &b) { return number(b, a) * b; }
+Tile operator/(double a, const Tile &b) { return number(b, a) / b; }
+Tile operator%(double a, const Tile &b) { return number(b, a) % b; }
+Tile operator<(double a, const Tile &b) { return number(b, a) < b; }
+Tile operator<=(double a, const Tile &b) { return number(b, a) <= b; }
+Tile operator>(double a, const Tile &b) { return number(b, a) > b; }
+Tile operator>=(double a, const Tile &b) { return number(b, a) >= b; }
+Tile operator==(double a, const Tile &b) { return number(b, a) == b; }
+Tile operator!=(double a, const Tile &b) { return number(b, a) != b; }
+Tile operator&&(double a, const Tile &b) { return number(b, a) && b; }
+Tile operator||(double a, const Tile &b) { return number(b, a) || b; }
+Tile operator^(double a, const Tile &b) { return number(b, a) ^ b; }
+Tile operator<<(double a, const Tile &b) { return number(b, a) << b; }
+Tile operator>>(double a, const Tile &b) { return number(b, a) >> b; }
+Tile min(double a, const Tile &b) { return min(number(b, a), b); }
+Tile max(double a, const Tile &b) { return max(number(b, a), b); }
+Tile operator-(const Tile &a) { return like(a, -a.value()); }
+Tile operator!(const Tile &a) { return like(a, !a.value()); }
 
 Tile fma(const Tile &a, const Tile &b, const Tile &c) {
     Tile ab = a * b, dims = ab + c;

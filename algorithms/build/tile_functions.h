@@ -5,45 +5,66 @@
 
 namespace tessera {
 
-// Element-wise, broadcasting by dim name; a number stands for a tile of the other's type that is constant. All operations that
-// expressions have (op.h): division and % of integers round down, && and || are of bool tiles and bits of integers.
+// Element-wise, broadcasting by dim name. All operations that expressions have (op.h): division and % of integers round down, && and ||
+// are of bool tiles and bits of integers. A number stands for a constant tile of the other's type, on either side of an operator, which
+// that type must hold (UserError expr.number): a tile of integers times 0.5 is written with a cast.
 Tile operator+(const Tile &a, const Tile &b);
 Tile operator-(const Tile &a, const Tile &b);
 Tile operator*(const Tile &a, const Tile &b);
 Tile operator/(const Tile &a, const Tile &b);
 Tile operator%(const Tile &a, const Tile &b);
-Tile operator-(const Tile &a);
-Tile operator+(const Tile &a, double b);
-Tile operator-(const Tile &a, double b);
-Tile operator*(const Tile &a, double b);
-Tile operator/(const Tile &a, double b);
-Tile operator+(double a, const Tile &b);
-Tile operator-(double a, const Tile &b);
-Tile operator*(double a, const Tile &b);
-Tile operator/(double a, const Tile &b);
 Tile operator<(const Tile &a, const Tile &b);
 Tile operator<=(const Tile &a, const Tile &b);
 Tile operator>(const Tile &a, const Tile &b);
 Tile operator>=(const Tile &a, const Tile &b);
 Tile operator==(const Tile &a, const Tile &b);
 Tile operator!=(const Tile &a, const Tile &b);
-Tile operator<(const Tile &a, double b);
-Tile operator<=(const Tile &a, double b);
-Tile operator>(const Tile &a, double b);
-Tile operator>=(const Tile &a, double b);
-Tile operator==(const Tile &a, double b);
-Tile operator!=(const Tile &a, double b);
 Tile operator&&(const Tile &a, const Tile &b);  // both are computed
 Tile operator||(const Tile &a, const Tile &b);
-Tile operator!(const Tile &a);
 Tile operator^(const Tile &a, const Tile &b);
 Tile operator<<(const Tile &a, const Tile &b);
 Tile operator>>(const Tile &a, const Tile &b);
 // NaN where either is, as are the folds min and max over a dim where an element is.
 Tile min(const Tile &a, const Tile &b);
 Tile max(const Tile &a, const Tile &b);
+Tile operator+(const Tile &a, double b);
+Tile operator-(const Tile &a, double b);
+Tile operator*(const Tile &a, double b);
+Tile operator/(const Tile &a, double b);
+Tile operator%(const Tile &a, double b);
+Tile operator<(const Tile &a, double b);
+Tile operator<=(const Tile &a, double b);
+Tile operator>(const Tile &a, double b);
+Tile operator>=(const Tile &a, double b);
+Tile operator==(const Tile &a, double b);
+Tile operator!=(const Tile &a, double b);
+Tile operator&&(const Tile &a, double b);
+Tile operator||(const Tile &a, double b);
+Tile operator^(const Tile &a, double b);
+Tile operator<<(const Tile &a, double b);
+Tile operator>>(const Tile &a, double b);
 Tile min(const Tile &a, double b);
 Tile max(const Tile &a, double b);
+Tile operator+(double a, const Tile &b);
+Tile operator-(double a, const Tile &b);
+Tile operator*(double a, const Tile &b);
+Tile operator/(double a, const Tile &b);
+Tile operator%(double a, const Tile &b);
+Tile operator<(double a, const Tile &b);
+Tile operator<=(double a, const Tile &b);
+Tile operator>(double a, const Tile &b);
+Tile operator>=(double a, const Tile &b);
+Tile operator==(double a, const Tile &b);
+Tile operator!=(double a, const Tile &b);
+Tile operator&&(double a, const Tile &b);
+Tile operator||(double a, const Tile &b);
+Tile operator^(double a, const Tile &b);
+Tile operator<<(double a, const Tile &b);
+Tile operator>>(double a, const Tile &b);
+Tile min(double a, const Tile &b);
+Tile max(double a, const Tile &b);
+Tile operator-(const Tile &a);
+Tile operator!(const Tile &a);
 Tile fma(const Tile &a, const Tile &b, const Tile &c);  // a * b + c, rounded once
 Tile select(const Tile &condition, const Tile &a, const Tile &b);
 Tile abs(const Tile &x);

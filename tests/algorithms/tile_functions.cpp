@@ -12,17 +12,10 @@ namespace tessera::test_tile_functions {
 
 namespace {
 
-// The operation as tiles have it. Does not compile without a new operation.
-Tile of_tiles(Op op, const Tile &a, const Tile &b, const Tile &c, const Tile &condition) {
+// The operation of two as tiles have it, or a tile and a number on either side.
+template <typename A, typename B>
+Tile of_two(Op op, const A &a, const B &b) {
     switch (op) {
-    case Op::neg: return -a;
-    case Op::abs: return abs(a);
-    case Op::sqrt: return sqrt(a);
-    case Op::floor: return floor(a);
-    case Op::ceil: return ceil(a);
-    case Op::round: return round(a);
-    case Op::trunc: return trunc(a);
-    case Op::logical_not: return !a;
     case Op::add: return a + b;
     case Op::sub: return a - b;
     case Op::mul: return a * b;
@@ -39,6 +32,37 @@ Tile of_tiles(Op op, const Tile &a, const Tile &b, const Tile &c, const Tile &co
     case Op::ne: return a != b;
     case Op::lt: return a < b;
     case Op::le: return a <= b;
+    default: throw InternalError(std::string("no operation of two: ") + name_of(op));
+    }
+}
+
+// The operation as tiles have it. Does not compile without a new operation.
+Tile of_tiles(Op op, const Tile &a, const Tile &b, const Tile &c, const Tile &condition) {
+    switch (op) {
+    case Op::neg: return -a;
+    case Op::abs: return abs(a);
+    case Op::sqrt: return sqrt(a);
+    case Op::floor: return floor(a);
+    case Op::ceil: return ceil(a);
+    case Op::round: return round(a);
+    case Op::trunc: return trunc(a);
+    case Op::logical_not: return !a;
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le: return of_two(op, a, b);
     case Op::fma: return fma(a, b, c);
     case Op::select: return select(condition, a, b);
     }
@@ -78,20 +102,40 @@ TEST_CASE("tile_functions: tiles have every operation that expressions have") {
 TEST_CASE("tile_functions: a number stands for a tile of the same type, on either side") {
     Builder f("f");
     const Dim M = f.dim("M");
-    for (DType type : {DType::f32, DType::f64, DType::i32}) {
-        const Tile a = f.input(std::string("a_") + name_of(type), {M}, type);
-        const Expr v = a.value(), two = constant(type, 2);
-        const std::vector<std::pair<Tile, Expr>> all = {
-            {a + 2.0, v + two},   {a - 2.0, v - two},   {a * 2.0, v * two},         {a / 2.0, v / two},
-            {2.0 + a, two + v},   {2.0 - a, two - v},   {2.0 * a, two * v},         {2.0 / a, two / v},
-            {a < 2.0, v < two},   {a <= 2.0, v <= two}, {a > 2.0, v > two},         {a >= 2.0, v >= two},
-            {a == 2.0, v == two}, {a != 2.0, v != two}, {min(a, 2.0), min(v, two)}, {max(a, 2.0), max(v, two)}};
-        for (const auto &[tile, expected] : all) {
-            INFO(to_string(expected));
-            CHECK(equal(tile.value(), expected));
-            CHECK(tile.dims() == std::vector<std::string>{"M"});
+    for (const DType type : {DType::f32, DType::f64, DType::i32, DType::i64, DType::index})
+        for (const OpRow &row : op_table) {
+            if (row.arity != 2 || (is_float(type) ? !row.floats : !row.integers)) continue;
+            INFO(row.name << " of " << name_of(type));
+            const Tile a = cast(type, f.index(M));
+            const Expr v = a.value(), three = constant(type, 3);
+            for (const Tile &tile : {of_two(row.op, a, 3), of_two(row.op, a, 3.0), of_two(row.op, a, f.scalar(type, 3))})
+                CHECK(equal(tile.value(), operation(row.op, {v, three})));
+            for (const Tile &tile : {of_two(row.op, 3, a), of_two(row.op, 3.0, a)}) {
+                CHECK(equal(tile.value(), operation(row.op, {three, v})));
+                CHECK(tile.dims() == std::vector<std::string>{"M"});
+            }
         }
-    }
+    const Tile x = f.input("x", {M});
+    CHECK((equal((x > 2).value(), (2 < x).value()) && equal((x >= 2).value(), (2 <= x).value())));
+    CHECK((equal((2 > x).value(), (x < 2).value()) && equal((2 >= x).value(), (x <= 2).value())));
+}
+
+TEST_CASE("tile_functions: a number that the tile's type does not hold is refused") {
+    Builder f("f");
+    const Dim M = f.dim("M");
+    const Tile i = f.input("i", {M}, DType::i32), x = f.input("x", {M});
+    CHECK_THROWS_WITH(i * 0.5,
+                      "error[expr.number]: a number beside i[M]: expected one that i32 holds, whole numbers from -2147483648 to 2147483647, "
+                      "got 0.5; convert what it meets, as in cast(DType::f32, x), or write another number.");
+    CHECK_THROWS_WITH(0.5 - i, Catch::Contains("error[expr.number]"));
+    CHECK_THROWS_WITH(max(i, NAN), Catch::Contains("error[expr.number]") && Catch::Contains("got nan"));
+    CHECK_THROWS_WITH(i < 3e9, Catch::Contains("as in cast(DType::i64, x)"));
+    CHECK_THROWS_WITH(x + 1e39, Catch::Contains("numbers up to 3.40282") && Catch::Contains("as in cast(DType::f64, x)"));
+    CHECK_THROWS_WITH(f.scalar(DType::u8, -1), Catch::Contains("error[expr.number]: f: a scalar: expected one that u8 holds, whole numbers "
+                                                               "from 0 to 255, got -1; convert what it meets, as in cast(DType::i32, x)"));
+    CHECK_THROWS_WITH(f.constant("table", {fixed_dim("T", 2)}, {1, 300}, DType::i8), Catch::Contains("f: the table 'table'"));
+    CHECK(equal((i * 2.0).value(), i.value() * constant(DType::i32, 2)));
+    CHECK(equal((x < INFINITY).value(), x.value() < constant(DType::f32, INFINITY)));
 }
 
 TEST_CASE("tile_functions: powers are those of expressions") {
