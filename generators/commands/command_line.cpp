@@ -179,16 +179,30 @@ CommandLine ProgramLine::command(const std::string &name, const std::string &abo
     return CommandLine(app_->add_subcommand(name, about));
 }
 
-// The library's errors in the form of all others.
-static UserError command_error(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv) {
+static std::vector<std::string> commands_of(const CLI::App &app) {
     std::vector<std::string> names;
     for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; })) names.push_back(command->get_name());
+    return names;
+}
+
+static UserError unknown_command(const std::string &first, const CLI::App &app) {
+    const std::vector<std::string> names = commands_of(app);
+    return UserError("command.unknown", app.get_name() + ": expected a command, got " + (first.empty() ? "no command" : "'" + first + "'") +
+                                            "; the commands are " + join(names) + "." + did_you_mean(first, names) +
+                                            " --help describes them.");
+}
+
+// The library underneath would see --help before it finds that there is no such command.
+static void check_first_is_command(int argc, char **argv, const CLI::App &app) {
     const std::string first = argc > 1 ? argv[1] : "";
-    if (app.get_subcommands().empty()) {
-        const std::string got = first.empty() ? "no command" : "'" + first + "'";
-        return UserError("command.unknown", app.get_name() + ": expected a command, got " + got + "; the commands are " + join(names) +
-                                                "." + did_you_mean(first, names) + " --help describes them.");
-    }
+    if (first.empty() || first.starts_with("-")) return;
+    const std::vector<std::string> names = commands_of(app);
+    if (std::find(names.begin(), names.end(), first) == names.end()) throw unknown_command(first, app);
+}
+
+// The library's errors in the form of all others.
+static UserError command_error(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv) {
+    if (app.get_subcommands().empty()) return unknown_command(argc > 1 ? argv[1] : "", app);
     const std::string command = app.get_name() + " " + app.get_subcommands().front()->get_name();
     return UserError("command.arguments", command + ": " + error.what() + "; " + command + " --help describes the arguments.");
 }
@@ -204,6 +218,7 @@ static void check_values_follow(int argc, char **argv) {
 }
 
 std::optional<int> ProgramLine::parse(int argc, char **argv) {
+    check_first_is_command(argc, argv, *app_);
     check_values_follow(argc, argv);
     try {
         app_->parse(argc, argv);

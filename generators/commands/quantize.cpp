@@ -93,11 +93,21 @@ std::vector<float> values_of(std::string_view bytes, DType type) {
     return values;
 }
 
-bool is_chosen(const SafeTensor &t, const QuantizeOptions &o) {
+// Why a tensor stays as it is; empty where it is quantized.
+std::string why_kept(const SafeTensor &t, const QuantizeOptions &o) {
     const auto any = [&](const std::vector<std::string> &patterns) {
         return std::any_of(patterns.begin(), patterns.end(), [&](const std::string &p) { return matches_pattern(t.name, p); });
     };
-    return wide_float(t) && !t.bytes.empty() && !any(o.keep) && (o.tensors.empty() ? t.extents.size() > 1 : any(o.tensors));
+    if (!wide_float(t)) return "no floats of 16 bits or more";
+    if (t.bytes.empty()) return "no elements";
+    if (any(o.keep)) return "kept by --keep";
+    if (!o.tensors.empty()) return any(o.tensors) ? "" : "another name";
+    return t.extents.size() > 1 ? "" : "fewer than two axes";
+}
+
+// "t (F32 [0, 5]: no elements)".
+std::string described(const SafeTensor &t, const QuantizeOptions &o) {
+    return fmt::format("{} ({} [{}]: {})", printable(t.name), printable(t.type), fmt::join(t.extents, ", "), why_kept(t, o));
 }
 
 // One tensor of the table.
@@ -212,7 +222,7 @@ int run(const QuantizeOptions &o) {
     ordered_json about = known_quantization(file, o.file);
     size_t others = 0;
     for (const SafeTensor &t : file.tensors()) {
-        if (!is_chosen(t, o)) {
+        if (!why_kept(t, o).empty()) {
             written.push_back(t), others += t.bytes.size();
             continue;
         }
@@ -234,13 +244,15 @@ int run(const QuantizeOptions &o) {
         about["tensors"][t.name] = plan.document(t, o.transpose);
     }
     if (rows.empty()) {
-        std::vector<std::string> names;
+        constexpr size_t most = 8;
+        std::vector<std::string> all;
         for (const SafeTensor &t : file.tensors())
-            if (wide_float(t) && names.size() < 8) names.push_back(t.name);
+            if (all.size() < most) all.push_back(described(t, o));
+        const std::string rest = file.tensors().size() > most ? fmt::format(" and {} more", file.tensors().size() - most) : "";
         throw UserError("quantization.pattern",
-                        "'" + o.file + "': expected floats whose names are like " +
-                            (o.tensors.empty() ? "anything, with two axes or more" : "'" + join(o.tensors, "', '") + "'") +
-                            "; there is none. Among its floats are " + join(names) + ".");
+                        "'" + o.file + "': expected floats with elements, " +
+                            (o.tensors.empty() ? "of two axes or more" : "whose names are like '" + join(o.tensors, "', '") + "'") +
+                            "; there is nothing to quantize. The file has " + join(all) + rest + ".");
     }
     std::map<std::string, std::string> metadata = file.metadata();
     if (!o.simulate) metadata[metadata_name] = json_text(about);

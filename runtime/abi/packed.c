@@ -93,7 +93,8 @@ int32_t tess_abi2_check_packed(const TessBinding *b, int64_t tensor) {
         return tess_abi2_fault(b->fault, TESS_PACKED_SHORT, tensor, -1, TESS_PACKED_HEADER_BYTES, arg->extents[0]);
     if (arg->strides != NULL && arg->strides[0] != 1) return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, tensor, 0, 1, arg->strides[0]);
     if (arg->byte_offset != 0 || ((uintptr_t)arg->data % TESS_PACKED_ALIGNMENT) != 0)
-        return tess_abi2_misaligned(b->fault, TESS_PACKED_MISALIGNED, tensor, (uintptr_t)arg->data + arg->byte_offset, TESS_PACKED_ALIGNMENT);
+        return tess_abi2_misaligned(b->fault, TESS_PACKED_MISALIGNED, tensor, (uintptr_t)arg->data + arg->byte_offset,
+                                    TESS_PACKED_ALIGNMENT);
     if (written) return TESS_OK;
     /* The header states extents, so it is read before any of them is known. */
     if (arg->data == NULL) return tess_abi2_plain_fault(b->fault, TESS_NULL_DATA, tensor);

@@ -178,7 +178,8 @@ int32_t tess_plan_make(const TessKernel *kernel, const TessTensor *const *tensor
     if (status == TESS_OK) {
         const uint64_t needed = bytes_of(kernel->spec);
         if (memory == NULL) status = tess_abi2_plain_fault(&fault, TESS_NULL_ARGUMENT, -1);
-        else if ((uintptr_t)memory % TESS_PLAN_ALIGNMENT != 0) status = tess_abi2_misaligned(&fault, TESS_PLAN_MISALIGNED, -1, (uintptr_t)memory, TESS_PLAN_ALIGNMENT);
+        else if ((uintptr_t)memory % TESS_PLAN_ALIGNMENT != 0)
+            status = tess_abi2_misaligned(&fault, TESS_PLAN_MISALIGNED, -1, (uintptr_t)memory, TESS_PLAN_ALIGNMENT);
         else if (bytes < needed) status = tess_abi2_fault(&fault, TESS_PLAN_SMALL, -1, -1, (int64_t)needed, (int64_t)bytes);
         else status = tess_abi2_plan(memory, kernel->spec, kernel->plan, kernel->body, tensors, parameters, context, 0, &fault);
     }

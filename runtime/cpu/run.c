@@ -68,8 +68,8 @@ static int32_t patch_data(const TessPlan *plan, int64_t *frame, void *const *dat
         if (tensor->bytes != 0) {
             if (address == 0) return tess_abi2_plain_fault(fault, TESS_NULL_DATA, t);
             if (((address + tensor->first) & tensor->mask) != 0)
-                return tess_abi2_misaligned(fault, tensor->packed >= 0 ? TESS_PACKED_MISALIGNED : TESS_MISALIGNED, t, address + tensor->first,
-                                            (uint64_t)tensor->mask + 1);
+                return tess_abi2_misaligned(fault, tensor->packed >= 0 ? TESS_PACKED_MISALIGNED : TESS_MISALIGNED, t,
+                                            address + tensor->first, (uint64_t)tensor->mask + 1);
             if (tensor->packed >= 0 && !tensor->written) {
                 const int32_t status = tess_abi2_check_header(plan, t, (const void *)(uintptr_t)address, fault);
                 if (status != TESS_OK) return status;

@@ -22,7 +22,8 @@ TEST_CASE("number: a type holds what comes back from it, and floats what they ro
         }
         CHECK((holds(type, 0) && holds(type, 1)));
         CHECK(holds(type, -1) == (traits.lowest < 0));
-        for (const double value : {0.5, 1e300, -1e300, 0x1p63, double(NAN), double(INFINITY), -double(INFINITY)}) CHECK(!holds(type, value));
+        for (const double value : {0.5, 1e300, -1e300, 0x1p63, double(NAN), double(INFINITY), -double(INFINITY)})
+            CHECK(!holds(type, value));
         if (type == DType::i64 || type == DType::index) continue;
         CHECK(holds(type, static_cast<double>(traits.highest)));
         CHECK(holds(type, static_cast<double>(traits.lowest)));

@@ -124,9 +124,10 @@ TEST_CASE("tile_functions: a number that the tile's type does not hold is refuse
     Builder f("f");
     const Dim M = f.dim("M");
     const Tile i = f.input("i", {M}, DType::i32), x = f.input("x", {M});
-    CHECK_THROWS_WITH(i * 0.5,
-                      "error[expr.number]: a number beside i[M]: expected one that i32 holds, whole numbers from -2147483648 to 2147483647, "
-                      "got 0.5; convert what it meets, as in cast(DType::f32, x), or write another number.");
+    CHECK_THROWS_WITH(
+        i * 0.5,
+        "error[expr.number]: a number beside i[M]: expected one that i32 holds, whole numbers from -2147483648 to 2147483647, "
+        "got 0.5; convert what it meets, as in cast(DType::f32, x), or write another number.");
     CHECK_THROWS_WITH(0.5 - i, Catch::Contains("error[expr.number]"));
     CHECK_THROWS_WITH(max(i, NAN), Catch::Contains("error[expr.number]") && Catch::Contains("got nan"));
     CHECK_THROWS_WITH(i < 3e9, Catch::Contains("as in cast(DType::i64, x)"));

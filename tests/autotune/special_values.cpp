@@ -9,7 +9,7 @@
 #include "algorithms/evaluate/reference.h"
 #include "autotune/search/derive.h"
 #include "compiler/interpret/interpret.h"
-#include "compiler/lower/specialize.h"
+#include "compiler/compile/specialize.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
 #include "support/text/error.h"

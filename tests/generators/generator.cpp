@@ -30,6 +30,8 @@ TEST_CASE("the command line's errors have the form of all others") {
                        "generate, explain, diff, verify, bench, tune, check, records, "
                        "cost-model, quantize, doctor. --help describes them."});
     check_refused({"lst"}, {"got 'lst'; ", "Did you mean 'list'?"});
+    check_refused({"nosuch", "--help"}, {"error[command.unknown]", "got 'nosuch'; the commands are list"});
+    check_refused({"nosuch", "--version"}, {"error[command.unknown]", "got 'nosuch'"});
     check_refused({"show"}, {"error[command.arguments]: tessera-generator show: algorithm is required; tessera-generator show --help "
                              "describes the arguments."});
     check_refused({"list", "--colour"},

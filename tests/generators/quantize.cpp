@@ -76,6 +76,15 @@ TEST_CASE("quantize says how far off is what it writes") {
     CHECK(nlohmann::json::parse(outcome.out)["tensors"][0]["largest_error"] == 0);
 }
 
+TEST_CASE("quantize says why each tensor of a file stays as it is") {
+    const TemporaryFolder folder;
+    const std::string in = folder.path() / "in", out = folder.path() / "out";
+    write_safetensors(in, {{"t", "F32", {0, 5}, ""}, {"b", "F32", {2}, floats({1, 2})}, {"i", "I32", {1, 1}, floats({0})}}, {});
+    check_refused({"quantize", in, "-o", out},
+                  {"error[quantization.pattern]", "expected floats with elements, of two axes or more; there is nothing to quantize",
+                   "t (F32 [0, 5]: no elements)", "b (F32 [2]: fewer than two axes)", "i (I32 [1, 1]: no floats of 16 bits or more)"});
+}
+
 TEST_CASE("quantize refuses what it cannot do") {
     const TemporaryFolder folder;
     const std::string in = folder.path() / "in", out = folder.path() / "out";
@@ -86,7 +95,8 @@ TEST_CASE("quantize refuses what it cannot do") {
                        {"w2", "F32", {1, 2}, floats({1, 2})}},
                       {});
     check_refused({"quantize", in, "-o", out}, {"error[quantization.not-finite]: tensor 'bad'", "--keep leaves a tensor as it is"});
-    check_refused({"quantize", in, "-o", out, "--tensors", "x*"}, {"error[quantization.pattern]", "'x*'", "bad, w"});
+    check_refused({"quantize", in, "-o", out, "--tensors", "x*"},
+                  {"error[quantization.pattern]", "'x*'", "bad (F32 [1, 2]: another name), w (F32 [2, 3]: another name)"});
     check_refused({"quantize", in, "-o", out, "--tensors", "re:("}, {"error[quantization.pattern]"});
     check_refused({"quantize", in, "-o", out, "--tensors", "w", "--format", "int4"}, {"error[quantization.packing]", "has 3"});
     check_refused({"quantize", in, "-o", out, "--tensors", "w", "--axis", "2"}, {"error[quantization.axis]", "-2 to 1"});
