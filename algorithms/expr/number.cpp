@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "support/text/error.h"
 
 namespace tessera {
@@ -16,7 +18,7 @@ bool holds(DType type, double value) {
     return static_cast<double>(Scalar::of_integer(type, static_cast<int64_t>(value)).integer) == value;
 }
 
-static std::string number_text(double value) { return to_string(constant(DType::f64, value)); }
+static std::string number_text(double value) { return fmt::format("{}", value); }
 
 // "whole numbers from -128 to 127".
 static std::string held_by(DType type) {

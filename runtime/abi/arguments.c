@@ -126,7 +126,7 @@ static int64_t most_elements(const int64_t *record) {
     return (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LARGE) != 0 ? TESS_MAX_LARGE_ELEMENTS : TESS_MAX_ELEMENTS;
 }
 
-static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+static int64_t magnitude(int64_t stride) { return stride == INT64_MIN ? INT64_MAX : stride < 0 ? -stride : stride; }
 
 /* a * b, both at least 0, or more than `most` where it is. */
 static int64_t product(int64_t a, int64_t b, int64_t most) {
@@ -228,7 +228,7 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
         if (axis == last && stride != 1 && (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0)
             return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, t, axis, 1, stride);
         if (axis == last && stride < 0) return tess_abi2_fault(b->fault, TESS_STRIDE_NEGATIVE, t, axis, 0, stride);
-        if (stride < -most || stride > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, stride);
+        if (stride < -most || stride > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, magnitude(stride));
         elements = product(elements, extent, most);
         reach = product(magnitude(stride), extent - 1, most);
         if (stride < 0) below += reach;

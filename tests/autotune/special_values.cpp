@@ -14,6 +14,7 @@
 #include "schedules/artifact/merge.h"
 #include "support/text/error.h"
 #include "tests/autotune/kernels.h"
+#include "tests/support/thorough.h"
 
 namespace tessera::test_special_values {
 
@@ -126,7 +127,7 @@ struct NamedStages {
     KnobsByStage stages;
 };
 
-std::vector<NamedStages> schedules_of(const Algorithm &a, const Library &library, const Target &target) {
+std::vector<NamedStages> schedules_of(const Algorithm &a, const Library &library, const Target &target, bool with_derived) {
     std::vector<NamedStages> all = {{"none", {}}};
     for (const std::string &name : library.names()) {
         if (name.rfind(a.name + "/", 0) != 0) continue;
@@ -134,6 +135,7 @@ std::vector<NamedStages> schedules_of(const Algorithm &a, const Library &library
         all.push_back({name, s.stages});
         for (const auto &variant : s.variants) all.push_back({name + ", a variant", variant.stages});
     }
+    if (!with_derived) return all;
     const auto model = roofline_model();
     const Derivation derived = derive(a, target, expected_workloads(a), *model);
     all.push_back({"derived", derived.stages});
@@ -147,8 +149,9 @@ TEST_CASE("special values: no schedule changes where results are NaN or infinite
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const Target target = target_named("avx512");
-    size_t compared = 0;
+    size_t compared = 0, number = 0;
     for (const SmallKernel &kernel : kernels()) {
+        const bool with_derived = number++ % every(6) == 0;
         const Algorithm &a = kernel.algorithm;
         const Extents extents = complete(a, kernel.extents);
         Parameters parameters;
@@ -159,12 +162,15 @@ TEST_CASE("special values: no schedule changes where results are NaN or infinite
         options.extents = kernel.extents;
         for (const uint32_t each : {11, 150, 1500})
             inputs.push_back(special_inputs(a, extents, each, each)), expected.push_back(evaluate(a, inputs.back(), parameters, options));
-        for (const NamedStages &schedule : schedules_of(a, library, target)) {
+        for (const NamedStages &schedule : schedules_of(a, library, target, with_derived)) {
             TileProgram program;
             // One for a GPU, or for callees, or with conditions that these extents do not meet.
             try {
                 program = lower_variant(a, {}, schedule.stages, target);
             } catch (const UserError &) { continue; }
+            // Operands that are packed ahead of the call are other arguments than the algorithm's.
+            if (std::any_of(program.arguments.begin(), program.arguments.end(), [](const Argument &g) { return g.packed.has_value(); }))
+                continue;
             for (size_t i = 0; i < inputs.size(); i++) {
                 INFO(kernel.name << " under " << schedule.name << ", input " << i);
                 CHECK(difference(run(program, extents, inputs[i], parameters), expected[i]) == "");

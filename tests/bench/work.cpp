@@ -64,10 +64,10 @@ TEST_CASE("attention is 4 H S T D and an exponential for each score, not for eac
     }
 }
 
-TEST_CASE("layernorm is some ten operations for each element, its root and division one for each row") {
+TEST_CASE("layernorm is some fifteen operations for each element, its root and division one for each row") {
     const double one = *work(library::layernorm({}), {{"M", 1}, {"N", 1000}}).operations,
                  row = *work(library::layernorm({}), {{"M", 1}, {"N", 1}}).operations;
-    CHECK(one - row == 999.0 * 8);
+    CHECK(one - row == 999.0 * 15);
     CHECK(row > 16.0);
 }
 

@@ -56,7 +56,7 @@ int main() {
 // gate 0, both -3
 // gate 7, both 35
 //
-// error[schedule.join]: total: it cannot share the loops of 'share': the one is a fold and the other is none, or folds in another way.
+// error[schedule.join]: total: it cannot share the loops of 'share': one of them is a fold and the other is not, or they fold differently.
 //> Place it at root.
 //
 // tile program rows for avx2

@@ -97,11 +97,11 @@ int main() {
 //     vector N.lane3 < 8
 //       acc[n.micro*8 + N.lane3] = acc.acc[N.lane3]
 //   for n < |N|
-//     y[n] = max(0.0, acc[n])
+//     y[n] = max(acc[n], 0.0)
 //   size.acc[1]: f32 in registers
 //   size.acc[0] = 0.0
 //   for n2 < |N|
-//     size.acc[0] = size.acc[0] + max(0.0, acc[n2])
+//     size.acc[0] = size.acc[0] + max(acc[n2], 0.0)
 //   size[] = size.acc[0]
 //
 // error[schedule.parallel]: layer: each repetition takes the result of the one before ('x'), so they run in order.

@@ -184,7 +184,7 @@ TEST_CASE("an output must not overlap itself") {
 
 TEST_CASE("data is aligned to its elements") {
     alignas(8) static unsigned char bytes[64];
-    CHECK(words(check_one(dense(bytes + 2, {3}))) == "argument 0: data must be aligned to its element size in bytes, 4");
+    CHECK(words(check_one(dense(bytes + 2, {3}))) == "argument 0: data must be aligned to its element size in bytes, 4, not 2");
     CHECK(tess_status_code(check_one(dense(bytes + 4, {3}, TESS_F64))) == TESS_MISALIGNED);
     CHECK(tess_status_code(check_one(dense(bytes + 1, {3}, TESS_BF16))) == TESS_MISALIGNED);
     CHECK(check_one(dense(bytes + 1, {3}, TESS_U8)) == TESS_OK);

@@ -139,7 +139,7 @@ TEST_CASE("the size of a packed operand, without anything to write to") {
     CHECK(bytes == 128 + 3 * 4 * 4);
     CHECK(words(size({dense(nullptr, {1 << 20, 1 << 10})}, &bytes)) == "ok");
     CHECK(words(size({dense(nullptr, {2000000000, 1})}, &bytes)) ==
-          "argument 1: more than 2147418111 elements, or as many from the lowest to the highest address");
+          "argument 1, dimension 1: more than 2147418111 elements, or as many from the lowest to the highest address: 8000000000");
     CHECK(bytes == 0);
     CHECK(words(size({dense(nullptr, {-1, N})}, &bytes)) == "argument 0, dimension 0: extent must be at least 0, not -1");
     CHECK(words(size({dense(nullptr, {K, N})}, nullptr)) == "a pointer to what is given or for a result is null");
