@@ -111,9 +111,10 @@ TEST_CASE("every schedule of a space that lowers computes what the algorithm say
     for (const char *target : {"avx2", "avx512"})
         for (const SmallKernel &k : small_kernels()) {
             const Extents symbolic = fitting(k.algorithm, k.extents);
-            refused += check_space({bind_extents(k.algorithm, symbolic), target_named(target), {}, 1, {}, {}}, 4, seed++);
+            const int samples = k.name == "encoder" ? 8 : 4;  // calls refuse much of what single kernels allow
+            refused += check_space({bind_extents(k.algorithm, symbolic), target_named(target), {}, 1, {}, {}}, samples, seed++);
             refused += check_space({k.algorithm, target_named(target), symbolic, 2, {}, {}}, 1, seed++);
-            made += 5;
+            made += samples + 1;
         }
     INFO(refused << " of " << made);
     CHECK(refused * 5 <= made);
@@ -273,11 +274,23 @@ TEST_CASE("a space has the schedules that ship") {
     const std::string rows =
         "blocks of rows around tiles of two rows, neither of which divides the image: of most such, races cannot be disproved";
     const std::string lanes = "lanes of a fold that has a batch form, for which the space has chunks and passes";
-    const std::map<std::string, std::string> others = {{"conv2d_nhwc/avx512", rows},    {"conv2d_nhwc/prepacked_avx512", rows},
-                                                       {"attention/avx2", axes},        {"attention/avx512", axes},
-                                                       {"attention_causal/avx2", axes}, {"attention_causal/avx512", axes},
-                                                       {"encoder/avx2", axes},          {"encoder/avx512", axes},
-                                                       {"rmsnorm/avx2", lanes},         {"rmsnorm/avx512", lanes},
+    const std::string shared = "partial sums of two folds in one loop, which no decision of the space asks for";
+    const std::map<std::string, std::string> others = {{"layernorm/avx2", shared},
+                                                       {"layernorm/avx512", shared},
+                                                       {"residual_layernorm/avx2", shared},
+                                                       {"residual_layernorm/avx512", shared},
+                                                       {"feed_forward/avx2", shared},
+                                                       {"feed_forward/avx512", shared},
+                                                       {"conv2d_nhwc/avx512", rows},
+                                                       {"conv2d_nhwc/prepacked_avx512", rows},
+                                                       {"attention/avx2", axes},
+                                                       {"attention/avx512", axes},
+                                                       {"attention_causal/avx2", axes},
+                                                       {"attention_causal/avx512", axes},
+                                                       {"encoder/avx2", axes},
+                                                       {"encoder/avx512", axes},
+                                                       {"rmsnorm/avx2", lanes},
+                                                       {"rmsnorm/avx512", lanes},
                                                        {"rmsnorm/opencl", lanes}};
     Library library;
     library.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules/library");

@@ -474,7 +474,7 @@ int main(void) {
                                   "' " TESSERA_RUNTIME_LIBRARY " -lpthread -lm -o '" + of + "/main' && '" + of + "/main'");
         INFO(run.err);
         const std::string place = "argument 2 ('y'), dimension 1: extent must be ";
-        CHECK(run.out == "ok\n" + place + "4\n" + place + "0\n" + place + "70000\n");
+        CHECK(run.out == "ok\n" + place + "4, not 9\n" + place + "0, not 3\n" + place + "70000, not 1\n");
     }
 }
 
