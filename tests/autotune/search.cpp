@@ -271,8 +271,8 @@ TEST_CASE("a campaign without a schedule to beat begins with what fits, and says
     CHECK(first_stages(large).empty());
     const Search search(large, few(1), *model);
     CHECK(!search.candidate_of({}, "base"));
-    check_words([&] { search.made_of({}, "base"); },
-                {"error[schedule.register-tile]: terms.y: ", " instructions are written out in a row; expected at most 1500"});
+    check_words([&] { search.made_of({}, "base"); }, {"error[schedule.register-tile]: schedule 'candidate': terms.y: ",
+                                                      " instructions are written out in a row; expected at most 1500"});
 }
 
 TEST_CASE("maps that read several points of one another are inlined as far as that can be compiled") {
