@@ -44,7 +44,8 @@ TEST_CASE("each pass over a body is a step") {
         return passes;
     };
     CHECK(titles(steps_of(library::matmul({}), {}, "avx2")) ==
-          expected({"build a nest for each stage at root", "bind constants", "fuse parallel loops"}));
+          expected({"build a nest for each stage at root", "bind constants", "keep what the stack cannot hold in the workspace",
+                    "fuse parallel loops"}));
     const std::vector<LoweringStep> steps = steps_of(library::softmax({}), {}, "opencl");
     CHECK(titles(steps) ==
           expected({"build a nest for each stage at root", "place buffers in shared memory", "bind constants", "count blocks without data",

@@ -4,6 +4,7 @@
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/passes/fuse_parallel.h"
+#include "compiler/lower/passes/stack_buffers.h"
 #include "compiler/lower/passes/trivial_lets.h"
 #include "compiler/rewrite/target_knobs.h"
 #include "support/text/error.h"
@@ -60,6 +61,7 @@ public:
     std::vector<NestPass> nest_passes(const std::vector<std::string> &, const TileProgram &) const override { return {}; }
     std::vector<BodyPass> body_passes(const TileProgram &frame) const override {
         return {{"bind constants", without_trivial_lets},
+                {"keep what the stack cannot hold in the workspace", limit_stack},
                 {"fuse parallel loops", [&frame](const TileBody &body) { return fuse_parallel(body, LoopKind::parallel, frame); }}};
     }
 
