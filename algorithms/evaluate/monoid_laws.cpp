@@ -199,6 +199,10 @@ private:
         }
     }
 
+    static bool all_finite(const Element &e) {
+        return std::all_of(e.begin(), e.end(), [](const Scalar &s) { return !is_float(s.type) || std::isfinite(s.real); });
+    }
+
     // `around` are the elements of which both sides are made.
     bool agree(const Element &a, const Element &b, const std::vector<const Element *> &around) const {
         double largest = 0;
@@ -208,11 +212,12 @@ private:
         };
         widen(a), widen(b);
         for (const Element *one : around) widen(*one);
+        // Arithmetic spreads what is not finite from part to part (0 * inf is NaN): the element as a whole has it on both sides.
+        if (!is_exact_ && !all_finite(a) && !all_finite(b)) return true;
         for (size_t i = 0; i < a.size(); i++) {
             if (a[i] == b[i]) continue;
             if (!is_float(a[i].type)) return false;
             if (a[i].real == b[i].real) continue;  // zeros of either sign
-            if (!is_exact_ && !std::isfinite(a[i].real) && !std::isfinite(b[i].real)) continue;
             const DType type = a[i].type;
             const double rounding = is_exact_ ? 0 : std::max(std::ldexp(largest, -traits_of(type).mantissa / 2), least_normal(type));
             if (!(std::fabs(a[i].real - b[i].real) <= rounding)) return false;

@@ -69,6 +69,22 @@ TEST_CASE("monoid_laws: honest monoids of floats keep them, whatever they round 
     CHECK(law_of(affine) == "none");
     affine.commutative = true;
     CHECK_THAT(law_of(affine), Catch::StartsWith("combine is not commutative, as the monoid is declared: for a = (scale "));
+    // A product of matrices: 0 * NaN and 0 * inf of the identity spread them.
+    Monoid product;
+    product.name = "product", product.commutative = false;
+    for (int i = 0; i < 4; i++) {
+        product.parts.push_back({"p" + std::to_string(i), real(i % 3 == 0), {}}), product.inputs.push_back(f32);
+        product.lift.push_back(input(i, f32));
+    }
+    const auto times = [](auto right_of) {
+        std::vector<Expr> all;
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 2; j++) all.push_back(left(2 * i, f32) * right_of(j, f32) + left(2 * i + 1, f32) * right_of(2 + j, f32));
+        return all;
+    };
+    product.combine = times([](int i, DType type) { return right(i, type); });
+    product.step = times([](int i, DType type) { return input(i, type); });
+    CHECK(law_of(product) == "none");
     // The two largest, by choices only: equal to the bit, also where one is infinite.
     Monoid two;
     two.name = "two", two.inputs = {f32};

@@ -252,7 +252,11 @@ Algorithm top2_routing(const Numerics &n) {
     struct Best {
         Expr score, at;
     };
-    auto better = [](const Best &a, const Best &b) { return b.score < a.score || (a.score == b.score && a.at < b.at); };
+    // A NaN is above all, the first of equals is better: the same in every order.
+    auto better = [](const Best &a, const Best &b) {
+        const Expr a_nan = a.score != a.score, b_nan = b.score != b.score;
+        return b.score < a.score || (a_nan && !b_nan) || ((a.score == b.score || (a_nan && b_nan)) && a.at < b.at);
+    };
     auto pick = [](const Expr &take, const Best &a, const Best &b) -> Best {
         return {select(take, a.score, b.score), select(take, a.at, b.at)};
     };
