@@ -48,7 +48,7 @@ def normal(count, seed, step):
 
 def random_numbers(f, rng):
     check_philox()
-    for count, seed, step in [(0, 1, 0), (1, 0, 0), (4099, -0x123456789abcdef, 7), (1030, 2 ** 63 - 1, 2 ** 32 + 5), (1030, 5, -1)]:
+    for count, seed, step in [(0, 1, 0), (1, 0, 0), (4099, -0x123456789abcdef, 7), (1030, 2 ** 63 - 1, 2 ** 32 - 1)]:
         of = [("i8", seed), ("i8", step)]
         yield Case("random_uniform", [], [uniform(count, seed, step)], of)
         yield Case("random_normal", [], [normal(count, seed, step)], of, absolute=2e-6)

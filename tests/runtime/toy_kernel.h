@@ -159,8 +159,8 @@ inline TessContext telling(const TessContext *context = nullptr) {
     return own;
 }
 
-/// The status, of which the last fault has what came wherever it has what was expected. An instruction set's number is a name, and a parameter
-/// may be any number.
+/// The status, of which the last fault has what came wherever it has what was expected. An instruction set's number is a name, and a
+/// parameter may be any number.
 inline int32_t told(int32_t status) {
     const bool is_of_this = status != TESS_OK && last_fault.kind == tess_status_code(status);
     if (is_of_this && last_fault.expected != TESS_NO_NUMBER && last_fault.kind != TESS_CPU && last_fault.kind < TESS_PARAMETER_MIN) {
