@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// Subnormal numbers of tensors: kept; kept, though a schedule may use instructions that take them for zeros (InstructionFamily::dot2); or
+// Subnormal numbers of tensors: kept; kept, though a schedule may use instructions that take them for zeros (dot2); or
 // taken for zeros of their sign, where operands are read from tensors and where results are written, after rounding. What is between
 // reading and writing keeps its subnormals, but in such instructions.
 enum class Denormals : uint8_t { gradual, any, flushed };

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "autotune/space/knob_decisions.h"
-#include "schedules/knobs/instruction_family.h"
+#include "compiler/instructions/families.h"
 #include "schedules/knobs/notation.h"
 
 namespace tessera {
@@ -174,7 +174,7 @@ std::optional<std::string> answer_in(const KnobsByStage &stages, const Decision 
     case Knob::layout: return k.layout.empty() ? d.answers[0].value : k.layout.back().dim;
     case Knob::tail: return tail_answer(k, of);
     case Knob::split: return split_answer(k, d, of);
-    case Knob::instruction: return k.instruction.value_or(name_of(InstructionFamily::fma));
+    case Knob::instruction: return k.instruction.value_or(usual_family);
     case Knob::warps: return std::to_string(k.warps.value_or(1));
     case Knob::call:
     case Knob::use:

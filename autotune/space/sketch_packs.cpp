@@ -2,7 +2,7 @@
 #include <set>
 
 #include "autotune/space/sketch.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 
 namespace tessera {
 
@@ -62,7 +62,7 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
     if (taken == "none") return;
     Pack pack{taken == "ahead" ? "prepack" : "root", {}};
     const int64_t factor = k.micro.at(tiled);
-    const int64_t group = grouped ? find_instruction(*k.instruction)->group : 1;
+    const int64_t group = grouped ? find_family(*k.instruction)->shape.k : 1;
     pack.layout.push_back({tensor->dims[axis], factor, false});
     std::vector<LayoutAxis> inner = {{tensor->dims[axis], factor, true}};
     for (size_t a = 0; a < tensor->dims.size(); a++) {

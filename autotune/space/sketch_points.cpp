@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "autotune/space/sketch.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 
 namespace tessera {
 
@@ -16,7 +16,7 @@ void Sketch::ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k) {
     for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
         if (runs_over_pieces(*d)) continue;
         int64_t points = k.k.count(*d) ? k.k.at(*d) : *d == s.view.scanned ? s.sizes.at(*d) : plan_->extent(*d);
-        if (*d == t.group) points /= find_instruction(*k.instruction)->group;
+        if (*d == t.group) points /= find_family(*k.instruction)->shape.k;
         std::vector<Answer> answers = {{"1", 1}};
         auto add = [&](int64_t several, double prior) {
             if (several > points || several * statements > max_statements) return;

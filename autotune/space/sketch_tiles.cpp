@@ -3,7 +3,7 @@
 #include <set>
 
 #include "autotune/space/sketch.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 
 namespace tessera {
 
@@ -127,16 +127,16 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
 void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
     auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
     if (!reduce || !reduce->at.empty() || reduce->where.defined() || t.vector.empty() || s.view.reduced.size() != 1) return;
-    std::vector<Answer> answers = {{name_of(InstructionFamily::fma), 0.1}};
+    std::vector<Answer> answers = {{usual_family, 0.1}};
     const bool may_flush = space_.algorithm.numerics.denormals != Denormals::gradual;
-    for (const Instruction &family : instructions()) {
+    for (const Instruction &family : families()) {
         if (family.flushes && !may_flush) continue;
-        const bool there =
-            std::any_of(family.features.begin(), family.features.end(), [&](const std::string &f) { return space_.target.has(f); });
-        if (family.group > 1 && there && operands_for(family, *reduce)) answers.push_back({family.name, 1});
+        if (!is_emitted(family) || !is_on(family, space_.target) || !operands_for(family, *reduce)) continue;
+        const auto [instructions, slots] = cost_of(family, space_.target);
+        answers.push_back({family.name, family.shape.k >= instructions * slots ? 1 : 0.1});
     }
     const std::string taken = ask(s.view.stage->name, "instruction", answers);
-    if (taken == name_of(InstructionFamily::fma)) return;
+    if (taken == usual_family) return;
     k.instruction = taken;
     t.group = s.view.reduced[0];
 }

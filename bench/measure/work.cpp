@@ -4,7 +4,7 @@
 
 #include "algorithms/expr/value_numbering.h"
 #include "algorithms/transform/inline_calls.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 #include "support/containers/alternatives.h"
 
 namespace tessera {
@@ -45,7 +45,7 @@ public:
     void fold(const Monoid &m, const std::vector<Expr> &inputs, const Dims &kept, const Dims &reduced,
               const Instruction *family = nullptr) {
         for (const Expr &e : inputs) inputs_.push_back(count(e));
-        if (family) grouped_ = family->first == DType::bf16 ? &Work::bf16 : &Work::u8s8;
+        grouped_ = family;
         const Dims all = united(kept, reduced);
         if (m.batch.empty()) {
             for (const Part &part : m.parts) elements_.push_back(united(all, set_of(part.dims)));
@@ -74,7 +74,7 @@ private:
             each *= static_cast<double>(extent->second);
         }
         if (work_.operations) *work_.operations += each;
-        if (grouped_) work_.*grouped_ += each;
+        if (grouped_) work_.by_family[grouped_->name] += each;
         else if (type == DType::f64) work_.f64 += each;
     }
 
@@ -83,12 +83,12 @@ private:
     std::map<int, Dims> dims_;
     std::vector<Dims> inputs_, elements_;
     Work work_ = {.operations = 0};
-    double Work::*grouped_ = nullptr;  // of the fold whose steps are counted
+    const Instruction *grouped_ = nullptr;  // of the fold whose steps are counted
 };
 
 const Instruction *family_of(const Reduce &reduce) {
-    for (const Instruction &family : instructions())
-        if (family.group > 1 && operands_for(family, reduce)) return &family;
+    for (const Instruction &family : families())
+        if (family.shape.k > 1 && operands_for(family, reduce)) return &family;
     return nullptr;
 }
 
@@ -114,7 +114,8 @@ Work work_of(const Algorithm &algorithm, const TileProgram &program, const Exten
         const Work own = work_of(stage, extents);
         if (!own.operations) work.operations.reset();
         if (work.operations) *work.operations += *own.operations;
-        work.f64 += own.f64, work.bf16 += own.bf16, work.u8s8 += own.u8s8;
+        work.f64 += own.f64;
+        for (const auto &[family, operations] : own.by_family) work.by_family[family] += operations;
     }
     const Extents all = all_extents(program, extents);
     for (const Argument &a : program.arguments) {

@@ -1,6 +1,8 @@
 // How much an algorithm computes and moves for given extents; rates are computed from it.
 #pragma once
+#include <map>
 #include <optional>
+#include <string>
 
 #include "bench/measure/inputs.h"
 
@@ -13,9 +15,10 @@ struct Work {
     // `where` leaves out counts, as is usual for attention. Nothing if a dim's extent depends on data.
     std::optional<double> operations;
     double bytes = 0;  // of the arguments, read once and written once
-    // Those of the operations whose peak differs from that of f32, by the names of peak_names (schedules/target/target.h): on f64,
-    // and in folds that dot2 (bf16) or dot4 (u8s8) could compute, whether or not a schedule asks for it.
-    double f64 = 0, bf16 = 0, u8s8 = 0;
+    // Those of the operations whose peak differs from that of f32: on f64, and in folds that an instruction family of several products
+    // could compute, whether or not a schedule asks for it.
+    double f64 = 0;
+    std::map<std::string, double> by_family = {};
 };
 
 Work work_of(const Algorithm &algorithm, const TileProgram &program, const Extents &extents);

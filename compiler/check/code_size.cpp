@@ -4,7 +4,7 @@
 #include <set>
 
 #include "algorithms/expr/value_numbering.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 #include "support/containers/address_map.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -21,8 +21,8 @@ class Counter {
 public:
     // Whether equal values are found to be one, which takes longer; otherwise only those that are the same object.
     Counter(const Target &target, bool finds_equal) : vector_bytes_(target.vector_bytes), finds_equal_(finds_equal) {
-        for (const Instruction &family : instructions())
-            if (family.meaning.defined() && is_on(family, target)) families_.push_back({family, instructions_of(family, target)});
+        for (const Instruction &family : families())
+            if (is_emitted(family) && is_on(family, target)) families_.push_back({family, cost_of(family, target).instructions});
     }
 
     CodeSize size(const TileProgram &program) {

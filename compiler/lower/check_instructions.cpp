@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -18,13 +18,16 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
     for (auto &[name, k] : stages) {
         if (!k.instruction) continue;
         auto refuse = [&, stage = name](const std::string &why) { throw UserError("schedule.instruction", stage + ": " + why); };
-        const Instruction *family = find_instruction(*k.instruction);
+        const Instruction *family = find_family(*k.instruction);
         if (!family)
-            refuse("there is no instruction family '" + *k.instruction + "'; the families are " + join(instruction_families()) + "." +
-                   did_you_mean(*k.instruction, instruction_families()));
+            refuse("there is no instruction family '" + *k.instruction + "'; the families are " + join(family_names()) +
+                   ": fma and mul_add on every target, the others where a processor has the instruction. Choose one of them, or delete the "
+                   "knob "
+                   "(null)." +
+                   did_you_mean(*k.instruction, family_names()));
         if (!is_on(*family, target)) {
             std::vector<std::string> own;
-            for (const Instruction &i : instructions())
+            for (const Instruction &i : families())
                 if (is_on(i, target)) own.push_back(i.name);
             const std::vector<std::string> known = known_features(target.arch);
             const auto first = std::find_first_of(known.begin(), known.end(), family->features.begin(), family->features.end());
@@ -34,11 +37,11 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
         }
         const Stage *stage = a.find_stage(name);
         auto *reduce = stage ? std::get_if<Reduce>(&stage->body) : nullptr;
-        if (family->family == InstructionFamily::mul_add) continue;  // the fold is rewritten
-        if (family->group == 1) {
-            if (!reduce || !is_sum_of_products(reduce->monoid))
-                refuse("the instruction family " + family->name +
-                       " sums products, each added with one rounding; this stage is no such sum. Delete the knob (null).");
+        if (family->takes) {
+            // Where it is another sum than the fold's own, the fold was rewritten.
+            if (keeps_bits(*family) && (!reduce || !is_sum_of_products(reduce->monoid)))
+                refuse("the instruction family " + family->name + " " + family->says +
+                       "; this stage is no such sum. Delete the knob (null).");
             continue;
         }
         if (!reduce || scatters(*stage) || reduce->where.defined() || !operands_for(*family, *reduce))

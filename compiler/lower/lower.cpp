@@ -3,6 +3,7 @@
 #include "algorithms/transform/half_bytes.h"
 #include "algorithms/transform/narrow_positions.h"
 #include "compiler/check/verify_tiles.h"
+#include "compiler/instructions/families.h"
 #include "compiler/lower/check_instructions.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/program_frame.h"
@@ -12,7 +13,6 @@
 #include "compiler/rewrite/order.h"
 #include "compiler/rewrite/prepack_calls.h"
 #include "compiler/rewrite/split.h"
-#include "compiler/tile/instruction.h"
 #include "runtime/abi/tessera.h"
 #include "schedules/knobs/directives.h"
 #include "schedules/knobs/pieces.h"
@@ -68,7 +68,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     check_order(a, stages);
     a = inline_stages(std::move(a), stages);
     show_step(observer, "inline stages", a);
-    a = with_mul_add(std::move(a), stages);
+    a = with_steps_of_families(std::move(a), stages);
     show_step(observer, "round products by themselves", a);
     check_updates(a);
     a = prepack(std::move(a), stages, r.packed, r.kept.results);

@@ -6,13 +6,13 @@
 #include "algorithms/text/print.h"
 #include "algorithms/text/shared_text.h"
 #include "algorithms/transform/given_extents.h"
+#include "compiler/instructions/families.h"
 #include "compiler/lower/context/lowering.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/context/stage_nest.h"
 #include "compiler/lower/extents_used.h"
 #include "compiler/lower/kept_calls.h"
 #include "compiler/rewrite/split.h"
-#include "compiler/tile/instruction.h"
 #include "schedules/knobs/notation.h"
 #include "schedules/knobs/pieces.h"
 #include "schedules/knobs/reduction_tree.h"
@@ -147,7 +147,7 @@ private:
 
     const Instruction *family_of(const Stage &host) const {
         const std::optional<std::string> &name = lowering_->knobs(host.name).instruction;
-        return name ? find_instruction(*name) : nullptr;
+        return name ? find_family(*name) : nullptr;
     }
 
     // In which order the stage takes its elements, where it is another one than that of its dims; and by which instructions.
@@ -157,8 +157,8 @@ private:
         const Stage &host = host_of(stage);
         const Knobs &k = lowering_->knobs(host.name);
         const Instruction *family = family_of(host);
-        const int64_t group = family ? family->group : 1;
-        std::string text = family && family->family != InstructionFamily::fma ? "by " + family->name : "";
+        const int64_t group = family ? family->shape.k : 1;
+        std::string text = family && !keeps_bits(*family) ? "by " + family->name : "";
         auto add = [&](const std::string &more) { text += (text.empty() ? "" : ", ") + more; };
         if (dims.size() == 1 && group == 1) return text;
         // The dims that joined stages fold are equal one by one; those of writes may be any of the host's.
@@ -238,8 +238,8 @@ private:
     void take_stages() {
         for (const Stage &stage : split_.stages()) {
             if (const std::string exception = exception_of(stage); !exception.empty()) exceptions_ += stage.name + ": " + exception + "\n";
-            // A family's name means what it means today.
-            if (const Instruction *family = family_of(stage); family && family->meaning.defined()) {
+            // The name of a family of several products means what it means today.
+            if (const Instruction *family = family_of(stage); family && !family->takes) {
                 SharedText text({family->meaning});
                 exceptions_ += text.finish("", family->name + ": " + text(family->meaning));
             }

@@ -2,7 +2,7 @@
 
 #include "algorithms/text/print.h"
 #include "algorithms/text/shared_text.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 #include "schedules/knobs/notation.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -144,8 +144,8 @@ constexpr int shared_nodes = 16;
 static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign,
                               const Expr &value, const Expr &guard) {
     std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
-    // A step of an instruction family is named; its meaning is in compiler/tile/instruction.h.
-    for (const Instruction &family : instructions())
+    // A step of an instruction family is named; its meaning is in compiler/instructions/families.h.
+    for (const Instruction &family : families())
         if (std::vector<Expr> operands = match(family, value); !operands.empty())
             return indent + place + family.name + "(" + list(operands) + ")" + condition + "\n";
     std::vector<Expr> all = index;

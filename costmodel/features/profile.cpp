@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 #include "costmodel/features/loop_nest.h"
 #include "costmodel/features/working_set.h"
 #include "support/text/error.h"
@@ -282,7 +282,6 @@ private:
         double size = 1, apart = 1;
     };
 
-
     Term load(const Expr &e, const Group &group, Count &all) {
         Term term{memory(e->name, index_of(e), false, e->guarded, group, all)};
         if (e->guarded) term.mask |= count(e->args[e->args.size() - 2], all).mask;
@@ -361,22 +360,23 @@ private:
                 buffer_ids_.count(first->name)) {
                 const std::vector<double> &extents = buffers_[buffer_ids_.at(first->name)].extents;
                 term.mask |=
-                    load(first, {static_cast<double>(family.group), offset(index_of(second), extents) - offset(index_of(first), extents)},
+                    load(first, {static_cast<double>(family.shape.k), offset(index_of(second), extents) - offset(index_of(first), extents)},
                          all)
                         .mask;
             } else {
-                for (int i = 0; i < family.group; i++) term.mask |= count(matched[1 + 2 * static_cast<size_t>(i) + side], all).mask;
+                for (int i = 0; i < family.shape.k; i++) term.mask |= count(matched[1 + 2 * static_cast<size_t>(i) + side], all).mask;
             }
         }
         const double n = issues(~Mask{0}, size_of(family.accumulator));
-        out_.grouped += n, all.issued.fma += n, all.issued.alu += n * instructions_of(family, target_);
-        if (term.chain >= 0) term.chain += latency * instructions_of(family, target_);
+        const InstructionCost cost = cost_of(family, target_);
+        out_.grouped += n, all.issued.fma += n, all.issued.alu += n * cost.instructions * cost.slots;
+        if (term.chain >= 0) term.chain += latency * cost.instructions;
         return term;
     }
 
     Term count_value(const Expr &value, Count &all) {
-        for (const Instruction &family : instructions())
-            if (const std::vector<Expr> matched = family.group > 1 ? match(family, value) : std::vector<Expr>(); !matched.empty())
+        for (const Instruction &family : families())
+            if (const std::vector<Expr> matched = is_emitted(family) ? match(family, value) : std::vector<Expr>(); !matched.empty())
                 return count_groups(family, matched, all);
         return count(value, all);
     }

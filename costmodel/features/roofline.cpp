@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <optional>
 
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 
 namespace tessera {
 
@@ -47,19 +47,29 @@ Work work_left(const Profile &p, const Target &target) {
     return work;
 }
 
-// Operations in a second on one core by this peak, where f32's is `f32`.
-static double peak_of(const std::string &name, const Target &target, double f32) {
-    const Instruction *family = name == "bf16"   ? &instruction_of(InstructionFamily::dot2)
-                                : name == "u8s8" ? &instruction_of(InstructionFamily::dot4)
-                                                 : nullptr;
-    if (family && !is_on(*family, target)) return f32;
-    const bool one = !family || instructions_of(*family, target) == 1;
-    if (target.measured && one)
-        if (auto peak = target.measured->peaks.find(name); peak != target.measured->peaks.end() && peak->second.one_thread > 0)
-            return peak->second.one_thread;
-    if (name == "f64") return f32 / 2;
+static std::optional<double> measured_peak(const std::string &name, const Target &target) {
+    if (!target.measured) return {};
+    const auto peak = target.measured->peaks.find(name);
+    return peak == target.measured->peaks.end() || peak->second.one_thread <= 0 ? std::nullopt : std::optional(peak->second.one_thread);
+}
+
+// Operations in a second on one core by the family's instruction, where f32's are `f32`.
+static double peak_of(const Instruction &family, const Target &target, double f32) {
+    const auto [instructions, slots] = cost_of(family, target);
+    if (instructions == 1)
+        if (const std::optional<double> peak = measured_peak(family.peak, target)) return *peak;
     // Where a step has several instructions, sums go where no products do: half of them count.
-    return family ? f32 * family->group / (one ? 1 : instructions_of(*family, target) / 2.0) : f32;
+    return f32 * family.shape.k / (slots * (instructions == 1 ? 1 : instructions / 2.0));
+}
+
+// The same of what a family could compute, by the best of those with its operands, which can be widened to f32 too.
+static double best_peak(const Instruction &family, const Target &target, double f32) {
+    double best = f32;
+    for (const Instruction &other : families())
+        if (is_emitted(other) && is_on(other, target) && other.accumulator == family.accumulator && other.first == family.first &&
+            other.second == family.second)
+            best = std::max(best, peak_of(other, target, f32));
+    return best;
 }
 
 double bound_seconds(const Work &work, const Target &target, int threads) {
@@ -68,8 +78,9 @@ double bound_seconds(const Work &work, const Target &target, int threads) {
     const double fastest = target.measured ? 1 : 2, cores = fastest * threads;
     const double f32 = rates.fma * 2 * target.vector_bytes / 4;
     double seconds = 0, others = 0;
-    for (const auto &[name, operations] : {std::pair{"f64", work.f64}, {"bf16", work.bf16}, {"u8s8", work.u8s8}})
-        seconds += operations / (peak_of(name, target, f32) * cores), others += operations;
+    seconds += work.f64 / (measured_peak("f64", target).value_or(f32 / 2) * cores), others += work.f64;
+    for (const auto &[family, operations] : work.by_family)
+        seconds += operations / (best_peak(*find_family(family), target, f32) * cores), others += operations;
     seconds = work.operations ? seconds + (*work.operations - others) / (f32 * cores) : 0;
     // Each core has its own first and second level.
     const double beyond[] = {work.bytes, work.bytes - static_cast<double>(target.l1_bytes * threads),

@@ -6,6 +6,7 @@
 
 #include "algorithms/evaluate/monoid_laws.h"
 #include "algorithms/text/numerics_file.h"
+#include "compiler/instructions/families.h"
 #include "generators/registry/author_made.h"
 #include "generators/registry/options.h"
 #include "schedules/target/target_file.h"
@@ -116,6 +117,15 @@ Emitter Registry::emitter(const std::string &name, const Target &target) const {
                                         "' come out; those are " + join(names_of(accepting)) + ". Choose one of them, or another target.");
 }
 
+Registry &Registry::add_instruction(Instruction family) {
+    try {
+        add_family(std::move(family));
+    } catch (const UserError &error) {
+        if (!refused_family_) refused_family_ = error;
+    }
+    return *this;
+}
+
 const std::vector<std::string> &views() {
     static const std::vector<std::string> all = {"algorithm", "schedule", "lowering", "tiles", "bits", "memory", "c", "assembly"};
     return all;
@@ -183,6 +193,7 @@ static Target checked(const std::string &name, const Target &target) {
 }
 
 void Registry::check() const {
+    if (refused_family_) throw UserError(*refused_family_);
     const std::vector<Entry> sorted = entries();
     for (const Entry &entry : sorted) check_not_empty("algorithm '" + entry.name + "'", entry.make);
     for (const auto &make : schedules_) check_not_empty("a registered schedule", make);

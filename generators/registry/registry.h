@@ -7,6 +7,7 @@
 //         .add_mutator("no_parallel", "one thread or all", no_parallel)            decisions that tune asks too
 //         .add_analyser("cache_lines", "cache lines of each buffer", cache_lines)  show --what cache_lines
 //         .add_emitter(wgsl_emitter())                                             generate --emit wgsl
+//         .add_instruction(pair_sum())                                             the knob "instruction": "pair_sum"
 //
 // Registering never throws, so that a main needs no handler; what is wrong with a registration is reported when the
 // generator starts, as a UserError like any other.
@@ -23,6 +24,7 @@
 #include "algorithms/ir/algorithm.h"
 #include "autotune/space/search_space.h"
 #include "compiler/emit/emitter.h"
+#include "compiler/instructions/instruction.h"
 #include "compiler/tile/tile_program.h"
 #include "costmodel/model/cost_model.h"
 #include "schedules/artifact/library.h"
@@ -74,10 +76,12 @@ public:
     Registry &add_analyser(const std::string &name, const std::string &summary, Analyse analyse);
     // A form in which kernels come out, by its own name.
     Registry &add_emitter(const Emitter &emitter);
+    // A name for the knob `instruction`, in every registry of the process (compiler/instructions/families.h).
+    Registry &add_instruction(Instruction family);
 
     // UserError generator.duplicate: a name is registered twice, or is Tessera's own. generator.entry: a name that the command line cannot
-    // take, or an empty function. generator.target: a target whose code is not that of one of Tessera's. Files and folders are not looked
-    // at: only a command that needs one fails where it is missing.
+    // take, or an empty function. instruction.family: a family that is none. generator.target: a target whose code is not that of one of
+    // Tessera's. Files and folders are not looked at: only a command that needs one fails where it is missing.
     void check() const;
     bool knows(const std::string &algorithm) const;
     // UserError generator.unknown-algorithm.
@@ -128,6 +132,7 @@ private:
     std::vector<Extension<Mutator>> mutators_;
     std::vector<Extension<Analyse>> analysers_;
     std::vector<Extension<Emitter>> emitters_;
+    std::optional<UserError> refused_family_;
 
     std::vector<Emitter> all_emitters() const;
 };

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/knobs/canonical.h"
-#include "schedules/knobs/instruction_family.h"
 #include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
@@ -271,17 +270,6 @@ std::map<std::string, Extents> levels(const json &value, const FieldPlace &where
     return result;
 }
 
-std::string instruction(const json &value, const FieldPlace &where) {
-    const std::string name = string(value, where, "an instruction family");
-    const std::vector<std::string> &families = instruction_families();
-    if (std::find(families.begin(), families.end(), name) == families.end())
-        where.fail("schedule.choice", "there is no instruction family '" + name + "'; the families are " + join(families) +
-                                          ": fma and mul_add on every target, the others where a processor has the instruction. "
-                                          "Choose one of them, or remove the knob." +
-                                          did_you_mean(name, families));
-    return name;
-}
-
 std::string use(const json &value, const FieldPlace &where) {
     const std::string name = string(value, where, "the name of a callee's schedule, or \"none\"");
     if (!is_schedule_name(name))
@@ -320,7 +308,7 @@ void read_knob(Knob knob, const json &value, const std::set<std::string> &stages
         each(value, where, "dims and splits",
              [&](const std::string &dim, const json &how, const FieldPlace &at) { k.split[dim] = split(how, at); });
         break;
-    case Knob::instruction: k.instruction = instruction(value, where); break;
+    case Knob::instruction: k.instruction = string(value, where, "an instruction family"); break;
     case Knob::call: k.call = choice(value, where, {"inline", "once"}); break;
     case Knob::use: k.use = use(value, where); break;
     case Knob::warps: k.warps = integer(value, where, 1, 32, "a number of warps"); break;

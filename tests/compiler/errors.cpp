@@ -52,8 +52,10 @@ TEST_CASE("knobs that a CPU does not have") {
             lower(a, {{"y", with([](Knobs &k) { k.prefetch["w"] = {"y", "K", 2}; })}}, target_named("opencl"));
         },
         {"error[schedule.gpu]: y: 'prefetch' is not for opencl; delete it (null)."});
-    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}},
-            {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, mul_add, dot2, dot4."});
+    refused(
+        a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}},
+        {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, mul_add, dot2, dot4: fma "
+         "and mul_add on every target, the others where a processor has the instruction. Choose one of them, or delete the knob (null)."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}},
             {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are "
              "fma, mul_add, dot4; generate for 'znver4', or delete the knob (null)."});

@@ -142,9 +142,6 @@ TEST_CASE("words that are not among the choices: the words suggest one") {
             {"error[schedule.choice]: schedule 's' at /stages/acc/tail/M: there is no 'maks' here; choose one of mask, loop, narrow."});
     refused(R"({"split": {"K": {"how": "chunk", "size": 4}}})",
             {"choose one of chunks, threads, lanes, online, passes. Did you mean 'chunks'?"});
-    refused(R"({"instruction": "avx"})", {"error[schedule.choice]: schedule 's' at /stages/acc/instruction: there is no instruction family "
-                                          "'avx'; the families are fma, mul_add, dot2, dot4: fma and mul_add on every target, the others "
-                                          "where a processor has the instruction. Choose one of them, or remove the knob."});
     refused(R"({"call": "twice"})", {"choose one of inline, once."});
     refused(R"({"directives": [{"id": "a", "op": "unrol", "loop": "K"}]})",
             {"choose one of unroll, vectorize, parallel. Did you mean 'unroll'?"});

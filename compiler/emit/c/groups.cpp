@@ -3,7 +3,7 @@
 
 #include "algorithms/index/prove.h"
 #include "compiler/emit/c/expressions.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 
 namespace tessera::emit_c {
 
@@ -74,8 +74,8 @@ std::optional<Run::Value> Run::words_of(const std::vector<Expr> &elements) {
 // The value, where it is a step of a family that the target has; all that it reads is side by side.
 std::optional<Run::Value> Run::grouped(const Expr &e) {
     if (!lanes_ || context_.term >= 0) return {};
-    for (const Instruction &family : instructions()) {
-        if (family.group == 1 || !is_on(family, operations_.target())) continue;
+    for (const Instruction &family : families()) {
+        if (family.c.portable.empty() || !is_on(family, operations_.target())) continue;
         const std::vector<Expr> operands = match(family, e);
         if (operands.empty()) continue;
         std::vector<Expr> pair[2];
@@ -83,7 +83,7 @@ std::optional<Run::Value> Run::grouped(const Expr &e) {
         const auto a = words_of(pair[0]), b = words_of(pair[1]);
         if (!a || !b) continue;
         const CType type{family.accumulator, lanes_->count};
-        return call(type, operations_.group_step(family.family, type), {widened(emit(operands[0]), type.lanes), *a, *b});
+        return call(type, operations_.group_step(family, type), {widened(emit(operands[0]), type.lanes), *a, *b});
     }
     return {};
 }

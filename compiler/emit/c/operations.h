@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "algorithms/expr/expr.h"
-#include "schedules/knobs/instruction_family.h"
+#include "compiler/instructions/instruction.h"
 #include "schedules/target/target.h"
 
 namespace tessera::emit_c {
@@ -49,8 +49,8 @@ public:
     std::string load(CType type, const std::string &how, bool masked);
     std::string store(CType type, const std::string &how, bool masked);
     std::string prefetch(bool for_store);  // of the line that holds element `position` of a pointer
-    // A step of an instruction family on an accumulator and two operands, 32 bits for each lane.
-    std::string group_step(InstructionFamily family, CType accumulator);
+    // A step of an instruction family that states its C, on an accumulator and two operands, 32 bits for each lane.
+    std::string group_step(const Instruction &family, CType accumulator);
     std::string words(CType type);  // of i32: what lies at an address
     const Target &target() const { return target_; }
     std::string round_up();  // bytes to a multiple of the workspace's alignment

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
+#include "support/text/error.h"
 
 namespace tessera::emit {
 
@@ -12,35 +13,61 @@ using HExpr = Halide::Expr;
 
 namespace {
 
-// What the processor multiplies where a family means bytes of either sign.
-enum class Multiplies { bytes, signed_bytes, words };
+H::Type type_of(LaneType type, int lanes) {
+    switch (type.kind) {
+    case 'f': return H::Float(type.bits, lanes);
+    case 'b': return H::BFloat(type.bits, lanes);
+    case 'u': return H::UInt(type.bits, lanes);
+    default: return H::Int(type.bits, lanes);
+    }
+}
+
+// A family's form over the vectors that it stands for.
+HExpr translated(const VectorForm &form, const HExpr &sum, const HExpr &a, const HExpr &b) {
+    const int lanes = sum.type().lanes();
+    std::vector<HExpr> x;
+    for (const VectorForm &arg : form->args) x.push_back(translated(arg, sum, a, b));
+    const auto as = [&](const HExpr &e) { return type_of(form->type, e.type().lanes()); };
+    switch (form->op) {
+    case VectorOp::sum: return sum;
+    case VectorOp::a: return a;
+    case VectorOp::b: return b;
+    case VectorOp::constant: return make_const(type_of(form->type, form->each * lanes), form->number);
+    case VectorOp::cast: return Cast::make(as(x[0]), x[0]);
+    case VectorOp::bits_as: {
+        const H::Type from = x[0].type();
+        return H::reinterpret(type_of(form->type, from.lanes() * from.bits() / form->type.bits), x[0]);
+    }
+    case VectorOp::add: return x[0] + x[1];
+    case VectorOp::subtract: return x[0] - x[1];
+    case VectorOp::multiply: return x[0] * x[1];
+    case VectorOp::widened_product: return Call::make(as(x[0]), Call::widening_mul, {x[0], x[1]}, Call::PureIntrinsic);
+    case VectorOp::bit_and: return x[0] & x[1];
+    case VectorOp::bit_xor: return x[0] ^ x[1];
+    case VectorOp::shift_left: return x[0] << static_cast<int>(form->number);
+    case VectorOp::shift_right: return x[0] >> static_cast<int>(form->number);
+    case VectorOp::added_up: return VectorReduce::make(VectorReduce::Add, x[0], form->each * lanes);
+    case VectorOp::added_up_saturated: return VectorReduce::make(VectorReduce::SaturatingAdd, x[0], form->each * lanes);
+    }
+    throw InternalError("a vector operation without a translation");
+}
 
 class VectorLoop {
 public:
     VectorLoop(const Loop &loop, const Addresses &addresses, Values &values)
         : lane(loop.variable), lanes(static_cast<int>(loop.count->value.integer)), addresses(addresses), values(values) {}
 
-    Stmt emit(const Instruction &family, const Compute &step, const std::vector<Expr> &operands, Multiplies multiplies) {
+    Stmt emit(const Instruction &family, const Compute &step, const std::vector<Expr> &operands, const std::vector<std::string> &features) {
         std::vector<Expr> pair[2];
         for (size_t i = 1; i < operands.size(); i++) pair[1 - i % 2].push_back(operands[i]);
+        int64_t largest = 0;
+        for (const Expr &e : pair[0]) largest = std::max(largest, largest_value(e));
+        const VectorForm form = family.vectors(features, largest);
+        if (!form.defined()) return {};
         HExpr a = group(pair[0]), b = group(pair[1]);
         HExpr to = contiguous(flat(step.buffer, step.index)), from = contiguous(flat(operands[0]));
         if (!a.defined() || !b.defined() || !to.defined() || !from.defined()) return {};
-        HExpr sum = vector_load(operands[0], from), value;
-        const auto is_short = [](const Expr &e) { return largest_byte(e) <= INT8_MAX; };
-        if (family.first == DType::bf16) {
-            auto wide = [](const HExpr &x) {
-                return Cast::make(H::Float(32, x.type().lanes()), H::reinterpret(H::BFloat(16, x.type().lanes()), x));
-            };
-            value = Add::make(sum, VectorReduce::make(VectorReduce::Add, Mul::make(wide(a), wide(b)), lanes));
-        } else if (multiplies == Multiplies::signed_bytes) {
-            value = plus_signed_products(sum, a, b);
-        } else if (multiplies == Multiplies::words) {
-            const bool fits = std::all_of(pair[0].begin(), pair[0].end(), is_short);
-            value = fits ? plus_products_in_words(sum, a, b) : plus_products_of_words(sum, a, b);
-        } else {
-            value = plus_products(sum, a, b);
-        }
+        const HExpr value = translated(form, vector_load(operands[0], from), a, b);
         return Store::make(step.buffer, value, to, addresses.origin(step.buffer), const_true(lanes), ModulusRemainder());
     }
 
@@ -71,55 +98,15 @@ private:
     const Addresses &addresses;
     Values &values;
 
-    HExpr plus_products(const HExpr &sum, const HExpr &a, const HExpr &b) const {
-        const H::Type narrow = H::Int(16, a.type().lanes());
-        const HExpr product =
-            Cast::make(sum.type().with_lanes(a.type().lanes()), Call::make(narrow, Call::widening_mul, {a, b}, Call::PureIntrinsic));
-        return Add::make(sum, VectorReduce::make(VectorReduce::Add, product, lanes));
-    }
-
-    // a b is (a - 128) b - (-128) b; the latter is the same for all rows of a register tile. Sums wrap.
-    HExpr plus_signed_products(const HExpr &sum, const HExpr &a, const HExpr &b) const {
-        const int all = a.type().lanes();
-        const HExpr least = Broadcast::make(make_const(H::Int(8), -128), all);
-        const HExpr shifted = H::reinterpret(H::Int(8, all), a ^ Broadcast::make(make_const(H::UInt(8), uint64_t{128}), all));
-        auto bits = [](const HExpr &x) { return H::reinterpret(H::UInt(32, x.type().lanes()), x); };
-        return H::reinterpret(sum.type(), bits(plus_products(sum, shifted, b)) - bits(plus_products(make_zero(sum.type()), least, b)));
-    }
-
-    // The even bytes as words of 16 bits, then the odd ones. A sum of two of their products fits 32 bits, and is one instruction.
-    HExpr plus_products_of_words(const HExpr &sum, const HExpr &a, const HExpr &b) const {
-        const int count = 2 * lanes;
-        const H::Type word = H::Int(16, count);
-        const HExpr u = H::reinterpret(H::UInt(16, count), a), s = H::reinterpret(word, b);
-        auto bits = [](const HExpr &x) { return H::reinterpret(H::UInt(32, x.type().lanes()), x); };
-        auto pairs = [&](const HExpr &x, const HExpr &y) {
-            const HExpr products = Call::make(H::Int(32, count), Call::widening_mul, {H::reinterpret(word, x), y}, Call::PureIntrinsic);
-            return bits(VectorReduce::make(VectorReduce::Add, products, lanes));
-        };
-        const HExpr even = pairs(u & make_const(u.type(), 0xff), (s << 8) >> 8), odd = pairs(u >> 8, s >> 8);
-        return H::reinterpret(sum.type(), bits(sum) + even + odd);
-    }
-
-    // The most that an unsigned byte can be.
-    static int64_t largest_byte(const Expr &e) {
-        const int64_t any = traits_of(DType::u8).highest;
+    // The most that an element can be, as far as it says; of a float, any number.
+    static int64_t largest_value(const Expr &e) {
+        if (!is_integer(e.type())) return INT64_MAX;
+        const int64_t any = traits_of(e.type()).highest;
         if (e.is_constant()) return e->value.integer;
         if (e.kind() != ExprKind::cast || !e->args[0].is_operation(Op::bit_and)) return any;
         for (const Expr &mask : e->args[0]->args)
             if (mask.is_constant() && mask->value.integer >= 0) return std::min(any, mask->value.integer);
         return any;
-    }
-
-    // Where a is at most 127: a sum of two products of bytes fits 16 bits, and is one instruction, which saturates.
-    HExpr plus_products_in_words(const HExpr &sum, const HExpr &a, const HExpr &b) const {
-        const int count = 2 * lanes;
-        const H::Type word = H::Int(16, count);
-        const HExpr products = Call::make(H::Int(16, 2 * count), Call::widening_mul, {a, b}, Call::PureIntrinsic);
-        const HExpr pairs = VectorReduce::make(VectorReduce::SaturatingAdd, products, count);
-        const HExpr fours = Call::make(H::Int(32, count), Call::widening_mul, {pairs, make_one(word)}, Call::PureIntrinsic);
-        auto bits = [](const HExpr &x) { return H::reinterpret(H::UInt(32, x.type().lanes()), x); };
-        return H::reinterpret(sum.type(), bits(sum) + bits(VectorReduce::make(VectorReduce::Add, fours, lanes)));
     }
 
     HExpr flat(const std::string &buffer, const std::vector<Expr> &index) { return values.position(buffer, index); }
@@ -200,14 +187,11 @@ private:
 Stmt vector_instruction(const Loop &loop, const std::vector<std::string> &features, const Addresses &addresses, Values &values) {
     const Compute *step = only<Compute>(loop.body);
     if (!step || step->guard.defined() || !loop.count.is_constant() || loop.count->value.integer < 2) return {};
-    for (const Instruction &family : instructions()) {
-        auto has = [&](const std::string &f) { return std::find(features.begin(), features.end(), f) != features.end(); };
-        if (std::none_of(family.features.begin(), family.features.end(), has)) continue;
-        std::vector<Expr> operands = match(family, step->value);
+    for (const Instruction &family : families()) {
+        if (!family.vectors || !is_on(family, features)) continue;
+        const std::vector<Expr> operands = match(family, step->value);
         if (operands.empty()) continue;
-        const bool finds_vnni = has("avx512_vnni") && has("avx512_bf16");  // Halide, which has a name for processors with both only
-        const Multiplies multiplies = has("asimddp") ? Multiplies::signed_bytes : finds_vnni ? Multiplies::bytes : Multiplies::words;
-        Stmt statement = VectorLoop(loop, addresses, values).emit(family, *step, operands, multiplies);
+        Stmt statement = VectorLoop(loop, addresses, values).emit(family, *step, operands, features);
         if (statement.defined()) return statement;
     }
     return {};

@@ -11,7 +11,7 @@ TileBody group_step(const Instruction &family, const Lowering &lowering, const C
     const Expr &limit = at.fold.group_limit;
     return over_tile(lowering, at, scope, names, {}, false, [&](const Point &point, const Expr &, const Scope &inside) {
         std::vector<Expr> operands, index = tile_index(at, inside, nullptr, point);
-        for (int i = 0; i < family.group; i++) {
+        for (int i = 0; i < family.shape.k; i++) {
             Point element = point;
             Expr folded = at.pieces.at(dim).lo + Expr(i);
             element.at[dim] = simplify(limit.defined() ? min(folded, limit - 1) : folded, inside.facts);

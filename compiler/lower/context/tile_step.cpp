@@ -7,9 +7,9 @@ namespace tessera {
 
 TileStep step_of(const Knobs &knobs) {
     if (knobs.instruction) {
-        const Instruction *family = find_instruction(*knobs.instruction);
+        const Instruction *family = find_family(*knobs.instruction);
         require(family, "a schedule's instruction was checked");
-        if (family->group > 1) return GroupStep{family, knobs.vector};
+        if (family->shape.k > 1) return GroupStep{family, knobs.vector};
     }
     if (knobs.vector.empty()) return ElementStep{};
     return VectorStep{knobs.vector};
@@ -37,7 +37,7 @@ int64_t group_of(const TileStep &step) {
     return std::visit(Overloaded{
                           [](const ElementStep &) -> int64_t { return 1; },
                           [](const VectorStep &) -> int64_t { return 1; },
-                          [](const GroupStep &s) -> int64_t { return s.family->group; },
+                          [](const GroupStep &s) -> int64_t { return s.family->shape.k; },
                       },
                       step);
 }

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "algorithms/ir/algorithm.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/instructions/families.h"
 #include "schedules/knobs/schedule.h"
 
 namespace tessera {
