@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algorithms/evaluate/tape.h"
+#include "algorithms/expr/op_classes.h"
 #include "algorithms/transform/inline_calls.h"
 #include "support/text/error.h"
 
@@ -46,42 +47,10 @@ private:
     std::vector<Register> frame_;
 };
 
-bool only_chooses(Op op) {
-    switch (op) {
-    case Op::min:
-    case Op::max:
-    case Op::logical_not:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::select: return true;
-    case Op::neg:
-    case Op::abs:
-    case Op::sqrt:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::mod:
-    case Op::shl:
-    case Op::shr:
-    case Op::fma: return false;
-    }
-    broken("an operation of unknown kind");
-}
-
 bool only_chooses(const Monoid &m) {
     bool all = true;
     map_expressions(m, [&](const Expr &e) {
-        walk(e, [&](const Expr &n) { all &= n.kind() == ExprKind::operation ? only_chooses(n->op) : n->args.empty(); });
+        walk(e, [&](const Expr &n) { all &= n.kind() == ExprKind::operation ? classes_of(n->op).only_chooses : n->args.empty(); });
         return e;
     });
     return all;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/tile/kinds.h"
 #include "costmodel/features/index_value.h"
 #include "support/containers/alternatives.h"
 
@@ -67,7 +68,7 @@ private:
     }
 
     bool may_skip(const Loop &loop) const {
-        if (loop.kind != LoopKind::serial && loop.kind != LoopKind::parallel && loop.kind != LoopKind::block) return false;
+        if (!traits_of(loop.kind).of_parts) return false;
         if (!variables_in(loop.count).empty() || !loads_in({loop.count}).empty()) return false;
         const Touched inside = touched_by(loop.body);
         if (inside.invokes) return false;

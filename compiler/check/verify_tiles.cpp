@@ -8,6 +8,7 @@
 #include "compiler/check/never_reached.h"
 #include "compiler/check/streamed_loops.h"
 #include "compiler/check/verify_races.h"
+#include "compiler/tile/kinds.h"
 #include "schedules/target/target.h"
 #include "support/text/error.h"
 
@@ -15,10 +16,8 @@ namespace tessera {
 
 namespace {
 
-bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::unrolled; }
-// Memory that the program does not set up, where a wrong index reads or writes what is not its own.
-bool is_given(const Buffer &b) { return b.space == Space::argument || b.space == Space::constant; }
-bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::thread; }
+bool is_given(const Buffer &b) { return traits_of(b.space).given; }
+bool of_gpu(LoopKind kind) { return !traits_of(kind).on_cpu; }
 
 constexpr size_t own_facts_limit = 24;
 
@@ -263,7 +262,7 @@ private:
             fail("a parallel loop is inside a parallel loop");
         if (loop.kind == LoopKind::vector && std::count(loops.begin(), loops.end(), LoopKind::vector))
             fail("a vector loop is inside a vector loop");
-        if ((loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled) && !loop.count.is_constant())
+        if (traits_of(loop.kind).written_out && !loop.count.is_constant())
             fail(loop.variable + " is " + name_of(loop.kind) + " and has no constant count");
         if (loop.kind == LoopKind::streamed && (gpu || !copies_row(loop)))
             fail("the streamed loop " + loop.variable + " is more than a copy of elements side by side");
@@ -285,7 +284,7 @@ private:
         });
         if (loop.kind == LoopKind::thread) thread.clear();
         loops.pop_back();
-        if (independent(loop.kind) && !loop.count.is_constant(1)) check_races(loop, inside, first, depth);
+        if (traits_of(loop.kind).at_once && !loop.count.is_constant(1)) check_races(loop, inside, first, depth);
         // What is inside the loop's own buffers is of no interest outside.
         accesses.erase(std::remove_if(accesses.begin() + static_cast<std::ptrdiff_t>(first), accesses.end(),
                                       [&](const TileAccess &a) { return !outlives(a.buffer, depth); }),
@@ -363,8 +362,7 @@ private:
     void visit(const Prefetch &n) {
         const Buffer &b = find(n.buffer);
         if (gpu) fail("prefetch is not for " + program.target);
-        if (b.space != Space::argument && b.space != Space::constant && b.space != Space::workspace)
-            fail(at(n.buffer, n.index) + " is prefetched and is no memory");
+        if (!traits_of(b.space).in_memory) fail(at(n.buffer, n.index) + " is prefetched and is no memory");
         for (const Expr &e : n.index) {
             walk(e, [&](const Expr &part) {
                 if (part.kind() == ExprKind::load) fail(at(n.buffer, n.index) + " is prefetched at a position that is loaded");
@@ -434,7 +432,7 @@ private:
             if ((shared_bytes += (shared + 15) / 16 * 16) > target_named(program.target).shared_bytes)
                 fail("a block needs more shared memory than " + program.target + " has");
         }
-        if (b.space == Space::registers || b.space == Space::stack) {
+        if (traits_of(b.space).of_thread) {
             bytes = size_of(b.dtype);
             std::vector<Expr> extents = b.extents;
             if (gpu && thread.empty() && !extents.empty()) extents.erase(extents.begin());  // those of one thread
@@ -460,7 +458,7 @@ private:
         auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == n.program; });
         if (found == programs.end() || found->name == program.name) fail("there is no program " + n.program + " to invoke");
         for (LoopKind kind : loops)
-            if (kind != LoopKind::serial && kind != LoopKind::parallel) fail(n.program + " is invoked inside a " + name_of(kind) + " loop");
+            if (!traits_of(kind).may_call) fail(n.program + " is invoked inside a " + name_of(kind) + " loop");
         if (n.arguments.size() != found->arguments.size())
             fail(n.program + " is invoked with " + std::to_string(n.arguments.size()) + " buffers and has " +
                  std::to_string(found->arguments.size()) + " arguments");

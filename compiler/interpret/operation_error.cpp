@@ -112,8 +112,20 @@ double float_error(Op op, DType type, double v, const Approximate &a, const Appr
         if (x.lo < 0) return unknown_error;  // of what may be negative
         return a.is_zero() ? 0 : raised(a.error / (std::sqrt(a.value) + std::sqrt(x.lo)) + rounded);
     }
-    default: undefined_on(op, "floats");
+    case Op::logical_not:
+    case Op::mod:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::select: break;
     }
+    undefined_on(op, "floats");
 }
 
 double integer_error(Op op, DType type, double v, const Approximate &a, const Approximate &b, const Approximate &c) {

@@ -200,8 +200,20 @@ KnownRange RangeValues::float_operation(const Expr &e, const std::vector<KnownRa
                 a.error > 0 ? a.error + 1 : 0,
                 a.has_lowest,
                 a.has_highest};
-    default: throw InternalError("an operation on floats of no kind");
+    case Op::logical_not:
+    case Op::mod:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::select: break;
     }
+    undefined_on(e->op, "floats");
 }
 
 // Exact; a distance is kept by those that go with their operands.

@@ -105,31 +105,6 @@ bool streams(const TileNode &node) {
     });
 }
 
-const char *name_of(LoopKind kind) {
-    switch (kind) {
-    case LoopKind::serial: return "for";
-    case LoopKind::unrolled: return "unrolled";
-    case LoopKind::vector: return "vector";
-    case LoopKind::streamed: return "streamed";
-    case LoopKind::parallel: return "parallel";
-    case LoopKind::block: return "block";
-    case LoopKind::thread: return "thread";
-    }
-    throw InternalError("a kind of loop without a name");
-}
-
-const char *name_of(Space space) {
-    switch (space) {
-    case Space::argument: return "argument";
-    case Space::constant: return "constant";
-    case Space::registers: return "registers";
-    case Space::stack: return "stack";
-    case Space::workspace: return "workspace";
-    case Space::shared: return "shared";
-    }
-    throw InternalError("a space without a name");
-}
-
 static std::string list(const std::vector<Expr> &items) {
     std::string text;
     for (const Expr &e : items) text += (text.empty() ? "" : ", ") + to_string(e);

@@ -28,12 +28,10 @@
 #include <vector>
 
 #include "algorithms/ir/algorithm.h"
+#include "compiler/tile/kinds.h"
 #include "schedules/knobs/schedule.h"
 
 namespace tessera {
-
-enum class LoopKind : uint8_t { serial, unrolled, vector, streamed, parallel, block, thread };
-enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared };
 
 struct TileNode;
 using TileBody = std::vector<std::shared_ptr<const TileNode>>;
@@ -196,8 +194,6 @@ const Node *only(const TileBody &body) {
     return body.size() == 1 ? std::get_if<Node>(body.front().get()) : nullptr;
 }
 
-const char *name_of(LoopKind kind);
-const char *name_of(Space space);
 // "w[K, N] packed as N/48, K, N%48"
 std::string to_string(const Packing &packing);
 // ", of i4[N, K]" where callers see half bytes, or ""; and the text form of programs, one node a line, two spaces a level, where

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/expr/op_classes.h"
+
 namespace tessera {
 
 bool LoopPositions::is_position(const Expr &load) {
@@ -35,35 +37,9 @@ int64_t LoopPositions::value(const Expr &e) const {
     const int64_t a = value(n.args[0]);
     if (n.op == Op::select) return a ? value(n.args[1]) : value(n.args[2]);
     const int64_t b = n.args.size() > 1 ? value(n.args[1]) : 0;
-    switch (n.op) {
-    case Op::neg:
-    case Op::abs:
-    case Op::logical_not:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::mod:
-    case Op::min:
-    case Op::max:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor: return static_cast<int64_t>(integer_value(n.op, n.args[0].type(), a, b, 0));
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le: return compared(n.op, a, b);
-    case Op::sqrt:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-    case Op::shl:
-    case Op::shr:
-    case Op::fma:
-    case Op::select: break;  // no position is made by these
-    }
-    return 0;
+    if (!classes_of(n.op).makes_positions) return 0;
+    if (is_comparison(n.op)) return compared(n.op, a, b);
+    return static_cast<int64_t>(integer_value(n.op, n.args[0].type(), a, b, 0));
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "algorithms/expr/op_classes.h"
 #include "support/containers/address_map.h"
 
 namespace tessera {
@@ -66,21 +67,9 @@ Line value_of(Op op, DType type, Line a, Line b, Line c, int64_t &left) {
     case Op::select:
         if (a.s != 0) left = 1;
         return a.v ? b : c;
-    case Op::abs:
-    case Op::logical_not:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor: return otherwise();
-    case Op::sqrt:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-    case Op::shl:
-    case Op::shr:
-    case Op::fma: break;  // no position is made by these
+    default: break;
     }
-    return {};
+    return classes_of(op).makes_positions ? otherwise() : Line{};
 }
 
 // A product of lines, summed over iterations. No more than max_sloped of them may have a slope.

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/tile/tile_program.h"
+#include "compiler/tile/kinds.h"
 #include "costmodel/features/index_value.h"
 #include "costmodel/features/iteration_sum.h"
 
@@ -26,7 +26,7 @@ public:
         Expr iterations;
         Mask depends = 0;  // the loops that its iterations depend on
 
-        bool is_inside() const { return kind == LoopKind::unrolled || kind == LoopKind::vector; }
+        bool is_inside() const { return traits_of(kind).written_out; }
     };
 
     LoopPositions at;

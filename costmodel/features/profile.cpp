@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "algorithms/expr/op_classes.h"
 #include "compiler/instructions/families.h"
 #include "costmodel/features/loop_nest.h"
 #include "costmodel/features/working_set.h"
@@ -147,7 +148,7 @@ private:
         declare(alloc.buffer);
         double bytes = buffers_.back().element;
         for (double e : buffers_.back().extents) bytes *= e;
-        const bool stack = alloc.buffer.space == Space::stack || alloc.buffer.space == Space::registers;
+        const bool stack = traits_of(alloc.buffer.space).of_thread;
         double &sum = stack ? stack_ : workspace_;
         sum += bytes;
         out_.stack_bytes = std::max(out_.stack_bytes, stack_), out_.workspace_bytes = std::max(out_.workspace_bytes, workspace_);
@@ -228,52 +229,18 @@ private:
         return term;
     }
 
-    // What of a processor an operation on floats takes.
-    enum class Unit { simple, fma, slow, choice };
-    static Unit unit_of(Op op) {
-        switch (op) {
-        case Op::fma: return Unit::fma;
-        case Op::div:
-        case Op::sqrt: return Unit::slow;
-        case Op::select: return Unit::choice;
-        case Op::neg:
-        case Op::abs:
-        case Op::floor:
-        case Op::ceil:
-        case Op::round:
-        case Op::trunc:
-        case Op::logical_not:
-        case Op::add:
-        case Op::sub:
-        case Op::mul:
-        case Op::mod:
-        case Op::min:
-        case Op::max:
-        case Op::bit_and:
-        case Op::bit_or:
-        case Op::bit_xor:
-        case Op::shl:
-        case Op::shr:
-        case Op::eq:
-        case Op::ne:
-        case Op::lt:
-        case Op::le: return Unit::simple;
-        }
-        throw InternalError("an operation of no unit");
-    }
-
     void operate(const Expr &e, Term &term, Count &all) {
         const double n = issues(term.mask, e.type() == DType::index || e.type() == DType::boolean ? 4 : size_of(e.type()));
-        const Unit unit = e.kind() == ExprKind::operation ? unit_of(e->op) : Unit::simple;
-        const bool is_slow = is_float(e.type()) && unit == Unit::slow;
+        const OpUnit unit = e.kind() == ExprKind::operation ? classes_of(e->op).unit : OpUnit::simple;
+        const bool is_slow = is_float(e.type()) && unit == OpUnit::slow;
         if (e.kind() == ExprKind::cast) out_.arithmetic += n;
         else if (!is_float(e.type())) out_.integer += n;
-        else if (unit == Unit::fma) out_.fma += n, all.issued.fma += n;
+        else if (unit == OpUnit::fma) out_.fma += n, all.issued.fma += n;
         else if (is_slow) out_.slow += n;
         else out_.arithmetic += n;
         if (!nest_.in_lanes(term.mask)) out_.scalar += n;
         if (e.type() != DType::index) all.issued.alu += is_slow ? n * slow_slots : n;
-        const bool is_short = !is_float(e.type()) || unit == Unit::choice;
+        const bool is_short = !is_float(e.type()) || unit == OpUnit::choice;
         if (term.chain >= 0) term.chain += is_slow ? slow_latency : is_short ? other_latency : latency;
     }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "algorithms/expr/op_classes.h"
 #include "support/text/error.h"
 
 namespace tessera::test_op {
@@ -60,6 +61,30 @@ TEST_CASE("op: a table of code has a row for each operation that it covers, and 
     CHECK(table.at(Op::ne, "numbers") == 2);
     CHECK(table.at(Op::le, "numbers") == 4);
     CHECK_THROWS_AS(table.at(Op::add, "numbers"), InternalError);
+}
+
+TEST_CASE("op: classes say what the values show") {
+    const double numbers[] = {-2.5, -1.0, -0.0, 0.25, 1.0, 3.0, 1e300};
+    for (const OpClasses &classes : op_classes) {
+        const OpRow &row = row_of(classes.op);
+        INFO(row.name);
+        if (classes.makes_positions) CHECK(row.integers);
+        if (classes.unit != OpUnit::simple) CHECK(row.floats);
+        if (row.op == Op::select || row.compares || !row.floats) continue;
+        bool chooses = true, keeps_integers = true;
+        for (double a : numbers)
+            for (double b : numbers)
+                for (double c : numbers) {
+                    const double value = real_value(row.op, a, b, c);
+                    chooses &= value == a || (row.arity > 1 && value == b) || (row.arity > 2 && value == c);
+                    if (!row.integers || std::fabs(a) > 10 || std::fabs(b) > 10) continue;
+                    const auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
+                    const auto whole = static_cast<int64_t>(integer_value(row.op, DType::i64, x, y, 0));
+                    keeps_integers &= whole == x || (row.arity > 1 && whole == y);
+                }
+        CHECK(chooses == classes.only_chooses);
+        if (classes.width == OpWidth::keeps) CHECK(keeps_integers);
+    }
 }
 
 }  // namespace tessera::test_op

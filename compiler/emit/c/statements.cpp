@@ -12,6 +12,7 @@
 #include "compiler/emit/c/writer.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/spec.h"
+#include "compiler/tile/kinds.h"
 #include "runtime/abi/kernel.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -377,7 +378,7 @@ private:
     }
 
     void plain_loop(const Loop &n, const Known &known) {
-        if (n.kind == LoopKind::block || n.kind == LoopKind::thread)
+        if (!traits_of(n.kind).on_cpu)
             throw UserError("emit.cpu", program_.name + ": " + name_of(n.kind) + " loops are not for a CPU target.");
         if (n.kind == LoopKind::streamed) return stream(n, known);
         const std::string count = writer_.scalar(at(n.count, known));
@@ -464,7 +465,7 @@ private:
         Buffer b = n.buffer;
         for (Expr &e : b.extents) e = at(e, known);
         const std::string element = operations_.stored_type(b.dtype);
-        if (b.space == Space::registers || b.space == Space::stack) {
+        if (traits_of(b.space).of_thread) {
             int64_t count = 1;
             for (const Expr &e : b.extents) {
                 require(e.is_constant(), "stack storage has constant extents");

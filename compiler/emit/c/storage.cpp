@@ -3,6 +3,8 @@
 #include <bit>
 #include <set>
 
+#include "compiler/tile/kinds.h"
+
 namespace tessera::emit_c {
 
 static bool straight(const TileBody &body) {
@@ -123,7 +125,7 @@ private:
 }  // namespace
 
 std::optional<int> named_lanes(const Buffer &buffer, const TileBody &body, const std::map<std::string, Expr> &known) {
-    if (buffer.space != Space::registers && buffer.space != Space::stack) return {};
+    if (!traits_of(buffer.space).of_thread) return {};
     return Uses(buffer, known).lanes(body);
 }
 

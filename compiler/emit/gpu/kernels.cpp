@@ -5,6 +5,7 @@
 #include "algorithms/index/prove.h"
 #include "compiler/abi/workspace.h"
 #include "compiler/emit/spec.h"
+#include "compiler/tile/kinds.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
@@ -356,13 +357,13 @@ private:
             in_thread_ = false;
             parted_ |= may_part(n);
         } else {
-            if (n.kind == LoopKind::parallel)
+            if (!traits_of(n.kind).on_gpu)
                 throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
             std::string count = text(n.count);
             if (expressions_.widths.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
             const std::string v = names_.bind("variable", n.variable);
             facts_.set(n.variable, Expr(0), n.count - 1);
-            bool unrolled = n.kind == LoopKind::unrolled || n.kind == LoopKind::vector;
+            const bool unrolled = traits_of(n.kind).written_out;
             const bool meets = has_barrier(n.body);
             // PoCL's compiler loses stores of an iteration when barriers are repeated by unrolling.
             if (unrolled && (cuda_ || !meets)) line("#pragma unroll");
@@ -423,7 +424,7 @@ private:
 
     void emit(const Alloc &n) {
         const Buffer &b = n.buffer;
-        if (b.space == Space::registers || b.space == Space::stack) {
+        if (traits_of(b.space).of_thread) {
             Buffer registers = b;
             registers.space = Space::registers;
             declare(registers, b.extents.size());

@@ -11,6 +11,7 @@
 #include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
 #include "compiler/tile/arguments.h"
+#include "compiler/tile/kinds.h"
 #include "runtime/abi/kernel.h"
 #include "support/text/error.h"
 
@@ -372,7 +373,7 @@ private:
         const Buffer &b = alloc.buffer;
         addresses.declare(b);
         dense[b.name] = b;
-        if (b.space == Space::registers || b.space == Space::stack) {
+        if (traits_of(b.space).of_thread) {
             int64_t count = 1;
             for (const Expr &e : b.extents) {
                 require(e.is_constant(), "stack storage has constant extents");

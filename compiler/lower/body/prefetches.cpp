@@ -4,6 +4,7 @@
 
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/context/extents.h"
+#include "compiler/tile/kinds.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -54,7 +55,7 @@ const Stored &OperandLines::storage() const {
     const Stored *where = scope.find(operand);
     if (!where) refuse("it is not there yet, or not any more, where this stage is computed. Delete the prefetch (null).");
     const Space space = where->buffer.space;
-    if (space != Space::argument && space != Space::constant && space != Space::workspace)
+    if (!traits_of(space).in_memory)
         refuse(std::string("it is in the ") + name_of(space) + ", which is near already. Delete the prefetch (null).");
     return *where;
 }
