@@ -70,7 +70,7 @@ struct Measurer::State {
             : state_(state),
               run_(run),
               extents_(all_extents(state.task.algorithm, state.task.extents)),
-              inputs_(planned_inputs(run.program, extents_, seed())),
+              inputs_(planned_inputs(run.program, extents_, seed(), state.task.inputs)),
               worker_(state.task, run.program, state.command_of(run.path, runner), state.limits_of(runner), run.path.string() + ".said") {
             if (state.options.cold) worker_.time_cold();
             worker_.give(inputs_);
@@ -110,7 +110,7 @@ struct Measurer::State {
             if (!run_.compares) return;
             worker_.run();
             worker_.compare(state_.task.seed + run_.seed);
-            inputs_ = planned_inputs(run_.program, extents_, seed() + 1);
+            inputs_ = planned_inputs(run_.program, extents_, seed() + 1, state_.task.inputs);
             worker_.give(inputs_);
             worker_.run();
             worker_.compare(state_.task.seed + run_.seed + 1);
@@ -208,7 +208,7 @@ struct Measurer::State {
         std::string why;
         for (int n = 0; n < tries; n++) {
             try {
-                const InputPlan inputs = planned_inputs(base, all_extents(task.algorithm, task.extents), task.seed);
+                const InputPlan inputs = planned_inputs(base, all_extents(task.algorithm, task.extents), task.seed, task.inputs);
                 WorkerClient worker(task, base, command_of(built->base(), runner), limits_of(runner), log);
                 worker.give(inputs);
                 worker.run();

@@ -13,6 +13,7 @@ struct MeasurementTask {
     int threads = 1;
     uint64_t seed = 1;  // of the data
     int callers = 1;    // that are timed side by side, each with data of its own
+    StatedInputs inputs = {};  // what is stated of the data
 };
 
 }  // namespace tessera

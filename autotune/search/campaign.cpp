@@ -60,8 +60,8 @@ struct Campaign::State {
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.seeded) search_.seed(stages);
         for (const auto &warm_start : warm_starts_) search_.seed(warm_start);
-        const MeasurementTask measured{task_.space.algorithm, task_.space.target,   task_.space.extents,
-                                       task_.space.threads,   options_.search.seed, options_.goal.callers};
+        const MeasurementTask measured{task_.space.algorithm, task_.space.target,    task_.space.extents, task_.space.threads,
+                                       options_.search.seed,  options_.goal.callers, task_.inputs};
         measurer_ = std::make_unique<Measurer>(measured, options_.measure, result_.base.program);
         handle({result_.base});
         if (result_.trials.empty()) stopped_before_the_base(task_.name);

@@ -44,6 +44,7 @@ struct CampaignTask {
     std::optional<KnobsByStage> base;           // the schedule to beat; none: the space's most likely one
     std::vector<KnobsByStage> warm_starts;      // schedules of like kernels, to begin with
     std::vector<std::string> warm_start_names;  // of those that have one, for people
+    StatedInputs inputs = {};                   // what is stated of the data
 };
 // What a campaign begins with: the schedule to beat, or what is taken where there is none (search.h).
 KnobsByStage first_stages(const CampaignTask &task);

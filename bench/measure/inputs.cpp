@@ -4,6 +4,7 @@
 #include <set>
 
 #include "algorithms/transform/given_extents.h"
+#include "compiler/tile/arguments.h"
 #include "runtime/abi/extent_words.h"
 #include "schedules/knobs/condition.h"
 #include "support/text/error.h"
@@ -196,7 +197,23 @@ static Array random_offsets(DType type, const std::vector<int64_t> &shape, int64
     return array;
 }
 
-InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uint64_t seed) {
+// What is stated of a tensor as callers pass it; nothing where nothing is. `own` is its seed.
+static std::optional<Array> stated_array(const StatedInputs &stated, const Argument &argument, const Extents &extents, uint64_t own,
+                                         bool is_made) {
+    const Tensor declared = declared_tensor(argument);
+    const std::vector<int64_t> shape = shape_of(declared, extents);
+    const auto bytes = [&](const Array &array) { return argument.half_bytes ? in_bytes(array) : array; };
+    if (const auto array = stated.arrays.find(declared.name); array != stated.arrays.end()) {
+        if (array->second.extents == shape) return bytes(array->second);
+        throw UserError("command.inputs", "--inputs: '" + declared.name + "' has shape " + shape_text(array->second.extents) +
+                                              "; expected " + shape_text(shape) + ".");
+    }
+    const NumberRange *range = stated.range_of(declared.name, declared.dtype);
+    if (!range || is_made) return {};
+    return bytes(array_in(*range, declared.dtype, shape, own));
+}
+
+InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uint64_t seed, const StatedInputs &stated) {
     RandomNumbers random(seed);
     InputPlan plan;
     int64_t largest = 1;
@@ -207,19 +224,24 @@ InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uin
         if (!argument.read) continue;
         InputTensor input{t.dtype, shape_of(t, extents), own, {}, argument.half_bytes.has_value()};
         if (has_offsets(program, t.name)) input.given = random_offsets(t.dtype, input.shape, largest, own);
+        if (auto given = stated_array(stated, argument, extents, own, input.given.has_value())) input.given = std::move(given);
         plan.tensors.emplace(t.name, std::move(input));
     }
     for (const Parameter &p : program.parameters) {
         const Scalar drawn = is_float(p.dtype)
                                  ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999)
                                  : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
-        plan.parameters[p.name] = p.range ? p.range->nearest(drawn) : drawn;
+        const NumberRange *range = stated.range_of(p.name, p.dtype);
+        const Scalar value = range ? number_in(*range, p.dtype, seed, plan.parameters.size()) : drawn;
+        const auto given = stated.parameters.find(p.name);
+        if (given != stated.parameters.end()) plan.parameters[p.name] = given->second;
+        else plan.parameters[p.name] = p.range ? p.range->nearest(value) : value;
     }
     return plan;
 }
 
-Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed) {
-    InputPlan plan = planned_inputs(program, extents, seed);
+Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed, const StatedInputs &stated) {
+    InputPlan plan = planned_inputs(program, extents, seed, stated);
     Inputs inputs{{}, std::move(plan.parameters)};
     for (const auto &[name, input] : plan.tensors) {
         Array array(input.dtype, input.shape);

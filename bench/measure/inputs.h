@@ -9,6 +9,7 @@
 #include "algorithms/evaluate/array.h"
 #include "algorithms/ir/algorithm.h"
 #include "bench/measure/random_elements.h"
+#include "bench/measure/stated_inputs.h"
 #include "compiler/tile/tile_program.h"
 #include "schedules/knobs/schedule.h"
 
@@ -65,11 +66,12 @@ struct InputPlan {
     std::map<std::string, InputTensor> tensors;  // as in Inputs
     std::map<std::string, Scalar> parameters;
 };
-// Floats in [-1, 1), float parameters in (0, 1], or the nearest number of a declared range; offsets of ragged dims ascend and stay inside;
-// other integers are small.
-InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uint64_t seed);
+// What nobody stated is random: floats in [-1, 1), float parameters in (0, 1]; offsets of ragged dims ascend and stay inside, whatever
+// range is stated of them; other integers are small. A parameter lies in its declared range. UserError command.inputs: a stated array has
+// another shape.
+InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uint64_t seed, const StatedInputs &stated = {});
 // All of it.
-Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed);
+Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed, const StatedInputs &stated = {});
 
 // The extents of a tensor's dims.
 std::vector<int64_t> shape_of(const Tensor &tensor, const Extents &extents);

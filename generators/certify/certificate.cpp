@@ -59,11 +59,11 @@ double steps_to_certify(const PreparedKernel &p, const Extents &symbolic) {
     return 2 * steps_of(variant_for(p.compiled.kernel, extents).program, extents);
 }
 
-std::string ErrorSamples::add(const PreparedKernel &p, const Extents &symbolic, uint64_t seed) {
+std::string ErrorSamples::add(const PreparedKernel &p, const Extents &symbolic, uint64_t seed, const StatedInputs &stated) {
     const Extents extents = all_extents(p.request.bound, symbolic);
     const TileProgram program = named_program(p, extents);
     const std::optional<TileProgram> reference = reference_program(p);
-    const Inputs inputs = random_inputs(program, extents, seed);
+    const Inputs inputs = random_inputs(program, extents, seed, stated);
     const Bounded got = bounded(program, with_packed(p, inputs, extents), extents);
     const Bounded own = reference ? bounded(*reference, inputs, extents) : Bounded{};
     const auto exact = reference_results(p, inputs, {Precision::f64, extents, false});

@@ -31,7 +31,7 @@ public:
     // Runs the tile program for this shape on the inputs that compare() takes. Gives what is wrong: an element whose error is above its
     // bound and that of the reference in double; "" where there is none. Where a call repeats, the reference rounds what is stored
     // between rounds, so nothing is said to be wrong.
-    std::string add(const PreparedKernel &prepared, const Extents &extents, uint64_t seed);
+    std::string add(const PreparedKernel &prepared, const Extents &extents, uint64_t seed, const StatedInputs &stated = {});
     std::vector<Certificate> certificates() const;
 
 private:

@@ -40,13 +40,13 @@ ordered_json json_of(const StageRange &s) {
 }  // namespace
 
 ordered_json certificate_json(const PreparedKernel &p, const std::vector<Extents> &shapes, bool is_asked, uint64_t seed,
-                              std::vector<std::string> &wrong) {
+                              std::vector<std::string> &wrong, const StatedInputs &stated) {
     ErrorSamples samples;
     ordered_json outputs = ordered_json::array(), taken = ordered_json::array();
     wrong.assign(shapes.size(), "");
     for (size_t i = 0; i < shapes.size(); i++) {
         if (!is_asked && steps_to_certify(p, shapes[i]) > most_steps_to_certify) continue;
-        wrong[i] = samples.add(p, shapes[i], seed);
+        wrong[i] = samples.add(p, shapes[i], seed, stated);
         taken.push_back(shapes[i]);
     }
     for (const Certificate &c : samples.certificates()) outputs.push_back(json_of(c));

@@ -14,7 +14,7 @@ namespace tessera {
 // "relative": {"largest", "p999"}, "ratio", "median_ratio"}]}, on inputs that the seed draws. Unless `is_asked`, a shape that takes an
 // interpreter more than a second or so is left out. `wrong` gets what is wrong with each shape, "" where nothing is.
 nlohmann::ordered_json certificate_json(const PreparedKernel &prepared, const std::vector<Extents> &shapes, bool is_asked, uint64_t seed,
-                                        std::vector<std::string> &wrong);
+                                        std::vector<std::string> &wrong, const StatedInputs &stated = {});
 
 // {"proved", "samples", "found", "stages": [{"stage", "lowest", "highest", "error", "trouble"}]}; null where nothing is known. `ranges` are
 // the words of parse_ranges.

@@ -173,11 +173,11 @@ void judge(const std::string &name, const std::string &what, const Array &got, c
 }  // namespace
 
 Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &symbolic, uint64_t seed,
-                   const std::vector<int32_t> &threads) {
+                   const std::vector<int32_t> &threads, const StatedInputs &stated) {
     Comparison result{symbolic, "", 0, 0, "", 0, false};
     const Extents extents = all_extents(p.request.bound, symbolic);
     const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
-    const Inputs inputs = random_inputs(program, extents, seed);
+    const Inputs inputs = random_inputs(program, extents, seed, stated);
     Inputs given = inputs;  // and what is packed of them
     Arrays expected;
     Packed packed;
@@ -322,7 +322,7 @@ Inputs with_packed(const PreparedKernel &p, Inputs inputs, const Extents &extent
     return inputs;
 }
 
-std::string difference_from_algorithm(const PreparedKernel &p, const Extents &symbolic) {
+std::string difference_from_algorithm(const PreparedKernel &p, const Extents &symbolic, const StatedInputs &stated) {
     const Extents extents = all_extents(p.request.bound, symbolic);
     const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
     const bool is_whole = p.request.bound.updates_state || steps_of(program, extents) <= few_steps;
@@ -335,7 +335,7 @@ std::string difference_from_algorithm(const PreparedKernel &p, const Extents &sy
         RandomNumbers random(seed);
         const TileProgram some = is_whole ? program : sampled(program, extents, seed);
         if (steps_of(some, extents) > most_steps) return "";
-        const Inputs inputs = random_inputs(program, extents, seed);
+        const Inputs inputs = random_inputs(program, extents, seed, stated);
         const Inputs given = with_packed(p, inputs, extents);
         const Arrays got = interpreted(some, given, extents, false);
         EvaluationOptions own{Precision::policy, extents, false}, exact{Precision::f64, extents, false};

@@ -25,11 +25,11 @@ struct Comparison {
 //   with the algorithm in double          at most 8 times as far off as the algorithm in its own types, plus 4 units in the
 //                                         last place of the largest element; integers equal; NaN and Inf alike
 Comparison compare(const PreparedKernel &prepared, const LoadedKernels &loaded, const Extents &extents, uint64_t seed,
-                   const std::vector<int32_t> &threads);
+                   const std::vector<int32_t> &threads, const StatedInputs &stated = {});
 
 // The same of the tile program alone, which nothing compiles or runs: how its results differ from those of the algorithm at some points,
 // for extents of any size. "" where they agree within the bounds above, and where no interpreter can say within seconds.
-std::string difference_from_algorithm(const PreparedKernel &prepared, const Extents &extents);
+std::string difference_from_algorithm(const PreparedKernel &prepared, const Extents &extents, const StatedInputs &stated = {});
 
 // What the program's arguments hold before a run: inputs and states, and outputs that hold poison.
 std::map<std::string, Array> arguments_before(const TileProgram &program, const Inputs &inputs, const Extents &extents);

@@ -73,10 +73,10 @@ std::vector<double> times(const std::function<void()> &call, const Timing &timin
 // A kernel with everything that a call of it needs.
 class ReadyCall {
 public:
-    ReadyCall(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, int32_t threads)
+    ReadyCall(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, int32_t threads, const StatedInputs &stated)
         : kernel_(loaded.kernel),
           name_(p.compiled.kernel.name),
-          inputs_(random_inputs(variant_for(p.compiled.kernel, extents).program, extents, 1)),
+          inputs_(random_inputs(variant_for(p.compiled.kernel, extents).program, extents, 1, stated)),
           pool_(threads > 1 ? tess_pool_create(threads) : nullptr, tess_pool_destroy) {
         const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
         context_.threads = threads, context_.pool = pool_.get();
@@ -126,7 +126,7 @@ private:
 };
 
 KernelTime measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const Timing &timing) {
-    const ReadyCall call(p, loaded, extents, timing.threads);
+    const ReadyCall call(p, loaded, extents, timing.threads, timing.inputs);
     const std::vector<double> all = times(std::cref(call), timing);
     const Work work = work_of(p.request.bound, variant_for(p.compiled.kernel, extents).program, extents);
     return {all.size(), all[all.size() / 2], all.front(), work.operations, work.bytes};
@@ -173,7 +173,7 @@ uint64_t instructions_of(const PreparedKernel &p, const Extents &symbolic, const
     constexpr uint64_t most = 20'000'000;
     return std::stoull(
         measured_apart(p, "counting instructions", symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
-            const ReadyCall call(p, kernels, extents, 1);
+            const ReadyCall call(p, kernels, extents, 1, timing.inputs);
             return std::to_string(count_instructions(kernels.kernel.code(), std::cref(call), most));
         }));
 }

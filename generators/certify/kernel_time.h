@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "bench/measure/stated_inputs.h"
 #include "generators/kernel/prepare.h"
 #include "support/processes/limited_process.h"
 
@@ -11,6 +12,7 @@ struct Timing {
     double seconds = 1;   // how long to measure
     int32_t threads = 1;  // that the kernel may use
     bool cold = false;    // calls find nothing of their data in the caches
+    StatedInputs inputs = {};  // what is stated of the data
     Limits compile, run{300};
 };
 
@@ -21,8 +23,9 @@ struct KernelTime {
     double bytes = 0;                  // of the arguments
 };
 
-// Compiles the kernel and times it in a process of its own, with random inputs. `symbolic` are the extents of the dims that it leaves
-// dynamic. UserError bench.limit, bench.memory (no memory to evict caches with), those of all_extents and of link_kernel.
+// Compiles the kernel and times it in a process of its own, with random inputs where none are stated. `symbolic` are the extents of the
+// dims that it leaves dynamic. UserError bench.limit, bench.memory (no memory to evict caches with), those of all_extents and of
+// link_kernel.
 KernelTime time_of(const PreparedKernel &prepared, const Extents &symbolic, const Timing &timing);
 
 // Compiles the kernel and counts the instructions of one call on one thread that lie in its own code (bench/measure/instruction_count.h);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -26,17 +24,6 @@ std::map<std::string, DType> ranged(const Algorithm &a) {
     return types;
 }
 
-std::optional<RealInterval> interval_in(const std::string &text) {
-    const char *at = text.c_str();
-    char *end = nullptr;
-    const double lo = std::strtod(at, &end);
-    if (end == at || *end != ',') return {};
-    at = end + 1;
-    const double hi = std::strtod(at, &end);
-    if (end == at || *end || !(lo <= hi) || !std::isfinite(lo) || !std::isfinite(hi)) return {};
-    return RealInterval{lo, hi};
-}
-
 // Where the elements of all inputs lie in a sample.
 constexpr const char *corners[] = {"every input at its highest", "every input at its lowest", "inputs at either end by turns",
                                    "inputs at either end by chance"};
@@ -46,44 +33,31 @@ double end_of(const RealInterval &range, size_t corner, int64_t element, RandomN
     return high ? range.hi : range.lo;
 }
 
+Scalar number(DType type, double value) {
+    return is_float(type) ? Scalar::of_real(type, value) : Scalar::of_integer(type, static_cast<int64_t>(value));
+}
+
 constexpr double most_tried_steps = 3e7;  // of all samples together: seconds
 
 }  // namespace
 
 std::map<std::string, RealInterval> parse_ranges(const Algorithm &algorithm, const std::vector<std::string> &words) {
     std::map<std::string, RealInterval> ranges;
-    std::optional<RealInterval> others;
-    const std::map<std::string, DType> types = ranged(algorithm);
-    std::vector<std::string> names;
-    for (const auto &[name, type] : types) names.push_back(name);
-    for (const std::string &word : words) {
-        const size_t equals = word.find('=');
-        const auto range = interval_in(equals == std::string::npos ? word : word.substr(equals + 1));
-        if (!range)
-            throw UserError("command.range", "--range " + word +
-                                                 ": expected NAME=LOWEST,HIGHEST, or LOWEST,HIGHEST for all others, two finite numbers of "
-                                                 "which the first is not above the second.");
-        const std::string name = word.substr(0, equals);
-        if (equals == std::string::npos ? others.has_value() : ranges.count(name) > 0)
-            throw UserError("command.range", "--range " + word + ": expected one range for each, got a second one.");
-        if (equals == std::string::npos) others = range;
-        else if (std::count(names.begin(), names.end(), name)) ranges[name] = *range;
-        else if (algorithm.half_bytes.count(name)) continue;  // every number of four bits is taken to be there
-        else
-            throw UserError("command.range", "--range " + word + ": " + algorithm.name + " has no input or parameter '" + name +
-                                                 "' of floats; it has " + join(names) + "." + did_you_mean(name, names));
-    }
-    for (const std::string &name : names)
-        if (!ranges.count(name)) {
-            if (!others)
-                throw UserError("command.range", "'" + name + "' of " + algorithm.name + " has no range; give --range " + name +
-                                                     "=LOWEST,HIGHEST, or LOWEST,HIGHEST for all others.");
-            ranges[name] = *others;
-        }
-    for (const auto &[name, range] : ranges)
-        if (const double highest = highest_finite(traits_of(types.at(name))); range.magnitude() > highest)
+    const StatedInputs stated = stated_ranges(algorithm, words);
+    for (const auto &[name, range] : stated.ranges) ranges[name] = {range.lo, range.hi};
+    for (const Parameter &p : algorithm.parameters)
+        if (p.range && is_float(p.dtype) && p.range->has_least() && p.range->has_most())
+            ranges.emplace(p.name, RealInterval{p.range->least.real, p.range->most.real});
+    for (const auto &[name, type] : ranged(algorithm)) {
+        if (ranges.count(name)) continue;
+        if (!stated.others)
+            throw UserError("command.range", "'" + name + "' of " + algorithm.name + " has no range; give --range " + name +
+                                                 "=LOWEST..HIGHEST, or LOWEST..HIGHEST for all others.");
+        ranges[name] = {stated.others->lo, stated.others->hi};
+        if (const double highest = highest_finite(traits_of(type)); ranges[name].magnitude() > highest)
             throw UserError("command.range", fmt::format("--range: '{}' of {} is of {}, which ends at {}; got {} to {}.", name,
-                                                         algorithm.name, name_of(types.at(name)), highest, range.lo, range.hi));
+                                                         algorithm.name, name_of(type), highest, stated.others->lo, stated.others->hi));
+    }
     return ranges;
 }
 
@@ -97,20 +71,21 @@ Stability stability_of(const PreparedKernel &p, const Extents &symbolic, const s
         if (call.repeat)
             throw UserError("verify.repeat", p.request.declared.name + ": --stable follows each stage once, and call '" + call.scope +
                                                  "' repeats; ask for its callee, as an algorithm by itself.");
-    const Algorithm whole = inline_calls(p.request.bound);
+    const Algorithm whole = inline_calls(p.request.elements);
     Stability result{analyse_ranges(whole, extents, ranges), 0, ""};
     const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
     if (result.is_proved() || std::size(corners) * steps_of(program, extents) > most_tried_steps) return result;
     RandomNumbers random(seed);
     for (size_t corner = 0; corner < std::size(corners) && result.found.empty(); corner++) {
         Inputs inputs = random_inputs(program, extents, seed);
+        for (const auto &[name, half] : p.request.bound.half_bytes)
+            if (const auto bytes = inputs.tensors.find(name); bytes != inputs.tensors.end())
+                bytes->second = from_bytes(bytes->second, half.dtype, shape_of(*p.request.elements.find_tensor(name), extents));
         for (auto &[name, array] : inputs.tensors)
             if (auto range = ranges.find(name); range != ranges.end())
-                for (int64_t i = 0; i < array.size(); i++)
-                    array.set(i, Scalar::of_real(array.dtype, end_of(range->second, corner, i, random)));
+                for (int64_t i = 0; i < array.size(); i++) array.set(i, number(array.dtype, end_of(range->second, corner, i, random)));
         for (auto &[name, value] : inputs.parameters)
-            if (auto range = ranges.find(name); range != ranges.end())
-                value = Scalar::of_real(value.type, end_of(range->second, corner, 0, random));
+            if (auto range = ranges.find(name); range != ranges.end()) value = number(value.type, end_of(range->second, corner, 0, random));
         const auto all = evaluate(whole, inputs.tensors, inputs.parameters, EvaluationOptions{Precision::policy, extents, true});
         result.samples++;
         for (const StageRange &s : result.stages) {

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// "x=-1,1", or "-1,1" for all others of floats, inputs, states and parameters by name. UserError command.range: what is no range, or of
-// no such name, or a name that has none.
+// The words of stated_ranges (bench/measure/stated_inputs.h), for each input, state and parameter of floats by name, and what else is
+// named; a parameter without a word has its declared range. UserError command.range as there, and where one of floats has none.
 std::map<std::string, RealInterval> parse_ranges(const Algorithm &algorithm, const std::vector<std::string> &words);
 
 struct Stability {

@@ -44,6 +44,7 @@ static void read_choice(const JsonReader &reader, TuningRecord &record) {
     if (const auto seed = reader.find("seed")) record.seed = seed->integer(0);
     if (const auto candidates = reader.find("candidates")) record.candidates = candidates->integer(1, 1000000);
     if (const auto prepack = reader.find("prepack")) record.prepack = prepack->texts();
+    if (const auto ranges = reader.find("ranges")) record.ranges = ranges->texts();
     if (const auto over = reader.find("over")) record.base = read_base(*over);
 }
 
@@ -92,6 +93,7 @@ std::vector<std::string> tuning_words(const KernelTask &t, const TuningRecord &r
     }
     if (t.threads > 1) add({"--threads", std::to_string(t.threads)});
     if (!record.prepack.empty()) add({"--prepack", join(record.prepack, ",")});
+    if (!record.ranges.empty()) words.push_back("--range"), add(record.ranges);
     if (record.is_predicted) add({"--deterministic", "--seed", std::to_string(record.seed)});
     if (record.candidates > 0) add({"--trials", std::to_string(record.candidates)});
     if (record.goal.metric != Metric::latency) add({"--metric", name_of(record.goal.metric)});

@@ -15,6 +15,7 @@ struct TuningRecord {
     bool is_predicted = false;         // a cost model chose it alone
     int64_t seed = 1, candidates = 0;  // of which it did; 0 where it does not say
     std::vector<std::string> prepack;  // operands that it may take packed ahead of time
+    std::vector<std::string> ranges;   // in which data was stated to lie
     std::vector<Extents> shapes;       // of the dynamic dims, where it is for several
     std::optional<std::string> base;   // the schedule to beat, "" where that was none; nothing where it does not say
 };

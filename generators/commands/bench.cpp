@@ -10,6 +10,7 @@
 #include "bench/measure/inputs.h"
 #include "generators/certify/comparison.h"
 #include "generators/commands/callee_times.h"
+#include "generators/commands/input_options.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/notes.h"
 #include "support/files/json_text.h"
@@ -23,6 +24,7 @@ using nlohmann::ordered_json;
 struct BenchOptions {
     KernelOptions kernel;
     std::vector<std::string> extents;
+    InputOptions inputs;
     Timing timing;
     bool json = false, callees = false, instructions = false;
 };
@@ -48,14 +50,18 @@ void print_json(const PreparedKernel &p, const Extents &shape, const BenchOption
     std::cout << json_text(whole, 2) << "\n";
 }
 
-int report(const Registry &registry, const BenchOptions &options) {
+int report(const Registry &registry, BenchOptions options) {
     const PreparedKernel p = prepare(registry, options.kernel, "", printing_notes(options.kernel));
-    const Extents symbolic = parse_shape(options.extents, "--extents");
+    options.timing.inputs = stated_inputs(p.request.bound, options.inputs);
+    Extents symbolic = parse_shape(options.extents, "--extents");
+    symbolic.merge(extents_in(options.timing.inputs, p.request.bound));
     all_extents(p.request.bound, symbolic);  // refused before anything is compiled
     if (options.callees) check_calls(p.request.declared);
     const KernelTime time = time_of(p, symbolic, options.timing);
     std::optional<CalleeTimes> callees;
-    if (options.callees) callees = times_of_callees(registry, options.kernel, p, symbolic, options.timing);
+    Timing of_callees = options.timing;
+    of_callees.inputs = {};  // of the program
+    if (options.callees) callees = times_of_callees(registry, options.kernel, p, symbolic, of_callees);
     std::optional<uint64_t> instructions;
     if (options.instructions) instructions = instructions_of(p, symbolic, options.timing);
     Extents shape = p.request.fixed;
@@ -85,6 +91,7 @@ Command bench_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     line.option("--extents", options->extents, "Extents of the dims that the kernel leaves dynamic").takes("DIM=EXTENT");
+    add_input_options(line, options->inputs);
     line.seconds("--seconds", timing.seconds, "Seconds to measure");
     line.flag("--cold-caches", timing.cold,
               "Time calls that find nothing of their data in the caches, as when other work runs between them");

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/certify/certificate_json.h"
+#include "generators/commands/input_options.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/notes.h"
 #include "schedules/knobs/condition.h"
@@ -27,7 +28,7 @@ struct VerifyOptions {
     int shapes = 12;
     uint64_t seed = 1;
     int32_t threads = 2;
-    std::vector<std::string> ranges;
+    InputOptions inputs;
     bool json = false, certificate = false, stable = false;
     Limits compile, run{300};
 };
@@ -43,8 +44,16 @@ struct Shapes {
     std::vector<std::string> idle;  // variants that run at none of them that has points
 };
 
-Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
-    if (!options.extents.empty()) return {{parse_shape(options.extents, "--extents")}, 0, {}};
+// The one shape that is asked for, by --extents and by the arrays of --inputs; nothing where none is.
+std::optional<Extents> shape_of(const PreparedKernel &p, const VerifyOptions &options, const StatedInputs &stated) {
+    if (options.extents.empty() && stated.arrays.empty()) return {};
+    Extents shape = parse_shape(options.extents, "--extents");
+    shape.merge(extents_in(stated, p.request.bound));
+    return shape;
+}
+
+Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options, const std::optional<Extents> &asked) {
+    if (asked) return {{*asked}, 0, {}};
     Shapes shapes{awkward_shapes(p.request.bound, options.shapes, options.seed), 0, {}};
     std::vector<std::vector<Condition>> conditions;
     for (const KernelVariant &v : p.compiled.kernel.variants) conditions.push_back(v.when);
@@ -111,7 +120,8 @@ void print_stability(const PreparedKernel &p, const ordered_json &stability) {
 }
 
 // In a process of its own, since a wrong kernel may crash.
-ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
+ordered_json results(const PreparedKernel &p, const VerifyOptions &options, const StatedInputs &stated,
+                     const std::optional<Extents> &asked) {
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, options.compile, folder);
     std::vector<int32_t> threads = {1};
@@ -120,13 +130,13 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
     const Activity running{p.compiled.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes", "--run-limit-s"};
     run_limited(running, options.run, [&] {
         const LoadedKernels kernel(object, p);
-        const Shapes shapes = shapes_of(p, options);
+        const Shapes shapes = shapes_of(p, options, asked);
         ordered_json all = ordered_json::array();
-        for (const Extents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
+        for (const Extents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads, stated)));
         ordered_json certificate;
         if (options.certificate) {
             std::vector<std::string> wrong;
-            certificate = certificate_json(p, shapes.all, !options.extents.empty(), options.seed, wrong);
+            certificate = certificate_json(p, shapes.all, asked.has_value(), options.seed, wrong, stated);
             for (size_t i = 0; i < wrong.size(); i++)
                 if (all[i]["difference"] == "") all[i]["difference"] = wrong[i];
         }
@@ -139,17 +149,16 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
 
 int report(const PreparedKernel &p, const VerifyOptions &options) {
     // What is refused is so before anything is compiled.
-    if (!options.extents.empty() || options.stable) all_extents(p.request.bound, parse_shape(options.extents, "--extents"));
-    if (options.stable) parse_ranges(p.request.bound, options.ranges);
-    else if (!options.ranges.empty())
-        throw UserError("command.arguments",
-                        "--range: expected --stable with it, which is what looks at ranges. Add that, or leave it out.");
-    const ordered_json found = results(p, options), &all = found["shapes"];
+    const StatedInputs stated = stated_inputs(p.request.bound, options.inputs);
+    const std::optional<Extents> asked = shape_of(p, options, stated);
+    if (asked || options.stable) all_extents(p.request.bound, asked.value_or(Extents{}));
+    if (options.stable) parse_ranges(p.request.bound, options.inputs.ranges);
+    const ordered_json found = results(p, options, stated, asked), &all = found["shapes"];
     const auto empty = found["empty"].get<size_t>();
     const auto idle = found["variants_not_run"].get<std::vector<std::string>>();
     const auto failures = std::count_if(all.begin(), all.end(), [](const ordered_json &c) { return c["difference"] != ""; });
     const ordered_json stability =
-        options.stable ? stability_json(p, parse_shape(options.extents, "--extents"), options.ranges, options.seed) : ordered_json();
+        options.stable ? stability_json(p, asked.value_or(Extents{}), options.inputs.ranges, options.seed) : ordered_json();
     const bool is_right = !failures && (!options.stable || stability["proved"].get<bool>());
     const std::string schedule = p.choice.match.schedule ? p.choice.match.schedule->name() : "none";
     if (options.json) {
@@ -211,6 +220,7 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     line.option("--extents", options->extents, "Verify one shape of the dynamic dims instead of awkward ones").takes("DIM=EXTENT");
+    add_input_options(line, options->inputs);
     line.option("--shapes", options->shapes, "Shapes to try; one more for each variant that none of them reaches")
         .in_range(1, INT32_MAX)
         .shows_default();
@@ -225,8 +235,6 @@ Command verify_command(ProgramLine &program, const Registry &registry) {
     line.flag(
         "--stable", options->stable,
         "Also prove that no float overflows or becomes NaN at --extents, for all inputs in --range. Exits 1 if that cannot be proved");
-    line.option("--range", options->ranges, "The range of a float input or parameter that --stable assumes; without a name, of all others")
-        .takes("NAME=LOWEST,HIGHEST");
     line.flag("--json", options->json, "Print JSON, for programs");
     return {line, [=, &registry] { return report(prepare(registry, options->kernel, "", printing_notes(options->kernel)), *options); }};
 }

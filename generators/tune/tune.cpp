@@ -211,6 +211,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
             "where those are better); default: "
             "as for 'generate', and the most likely one where there is no schedule");
     line.option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic").takes("DIM=EXTENT");
+    add_input_options(line, options->inputs);
     line.option("--threads", options->threads,
                 "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
         .in_range(1, 4096)

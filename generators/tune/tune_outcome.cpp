@@ -105,6 +105,7 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
                            {"worth", ablations_json(r)}};
     if (run.options.campaign.measure.cold) choice["caches"] = "cold";
     if (!run.task.space.ahead.empty()) choice["prepack"] = run.task.space.ahead;
+    if (!run.options.inputs.ranges.empty()) choice["ranges"] = run.options.inputs.ranges;
     const Goal &goal = run.options.campaign.goal;
     if (goal.metric == Metric::latency) return choice;
     if (goal.metric == Metric::throughput) {
@@ -120,8 +121,8 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
 }
 
 // Candidates are compared with their tile programs; only this compares one with what was declared.
-static void check_computes_algorithm(const PreparedKernel &tuned, const Extents &extents) {
-    const std::string difference = difference_from_algorithm(tuned, extents);
+static void check_computes_algorithm(const PreparedKernel &tuned, const TuneRun &run) {
+    const std::string difference = difference_from_algorithm(tuned, run.extents, run.task.inputs);
     if (!difference.empty())
         throw UserError("tune.wrong", fmt::format("{}: the schedule that was found computes something else than the algorithm, and no "
                                                   "artifact is written: {}. A schedule that splits a fold uses the combine of its monoid "
@@ -134,7 +135,7 @@ std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r)
     const Schedule tuned = schedule_of(run, r.best.stages);
     Judge judge(*run.registry, run.options.model);
     const PreparedKernel prepared = prepared_with(tuned, run);
-    check_computes_algorithm(prepared, run.extents);
+    check_computes_algorithm(prepared, run);
     const Provenance provenance = provenance_of(prepared, run.extents, run.options.threads, judge);
     require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
     ordered_json measured = json_of(provenance);
@@ -246,7 +247,7 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
             unreached.push_back(s.run->extents);
             continue;
         }
-        check_computes_algorithm(prepared, s.run->extents);
+        check_computes_algorithm(prepared, *s.run);
         if (is_new(s)) check_was_measured(s, prepared);
         ordered_json one = {{"extents", s.run->extents}, {"runs", texts[i]}};
         if (s.within) one["within"] = {{"low", s.within->low}, {"high", s.within->high}};

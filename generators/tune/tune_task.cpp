@@ -167,6 +167,9 @@ CampaignTask task_of(const Registry &registry, const ScheduledKernel &p, const T
                      {"runners", printable_all(options.runners)},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     if (!ahead.empty()) task.identity["prepack"] = ahead;
+    task.inputs = stated_inputs(p.request.bound, options.inputs);
+    if (!options.inputs.ranges.empty()) task.identity["ranges"] = options.inputs.ranges;
+    if (!options.inputs.file.empty()) task.identity["inputs"] = sha256(read_file(options.inputs.file));
     for (const auto &mutator : registry.mutators())
         task.space.mutators.push_back([what = "mutator '" + mutator.name + "'", mutate = mutator.value](
                                           const Algorithm &algorithm, const Extents &extents,
@@ -242,7 +245,9 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     TuneOptions &options = run->options;
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
     run->prepared = prepare_schedule(registry, options.kernel, printing_notes(options.kernel));
-    run->extents = given_extents(run->prepared.request.bound, parse_shape(options.extents, "--extents"));
+    Extents asked = parse_shape(options.extents, "--extents");
+    asked.merge(extents_in(stated_inputs(run->prepared.request.bound, options.inputs), run->prepared.request.bound));
+    run->extents = given_extents(run->prepared.request.bound, asked);
     check_not_empty(run->prepared, run->extents);
     Goal &goal = options.campaign.goal;
     if (goal.metric == Metric::throughput) goal.callers = options.threads;

@@ -6,6 +6,7 @@
 
 #include "autotune/search/campaign.h"
 #include "generators/choose/model_choice.h"
+#include "generators/commands/input_options.h"
 #include "generators/kernel/prepare.h"
 
 namespace tessera {
@@ -14,6 +15,7 @@ struct TuneOptions {
     KernelOptions kernel;
     std::vector<std::string> extents, space, runners;
     std::vector<std::string> prepack;  // operands that may be packed ahead of time
+    InputOptions inputs;
     CampaignOptions campaign;
     std::string records = "tune.db", out = "schedules", name, model, page;
     int threads = 1;

@@ -1,6 +1,7 @@
 #include "generators/commands/verify_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "schedules/target/target.h"
 #include "tests/generators/harness.h"
 #include "tests/generators/programs.h"
+#include "tests/support/npz_file.h"
 
 namespace tessera::test_verify_kernel {
 
@@ -220,9 +222,74 @@ TEST_CASE("stable is proved within ranges, or the stage is named and an input sh
     CHECK(result["stages"][0]["error"].is_null());
     CHECK_THAT(stable({"--extents", "M=2", "N=9"}).err, Catch::Contains("error[command.range]: 'x' of softmax has no range"));
     CHECK_THAT(stable({"--range=q=1,2", "--extents", "M=2", "N=9"}).err,
-               Catch::Contains("error[command.range]") && Catch::Contains("no input or parameter 'q' of floats; it has x."));
-    CHECK_THAT(stable({"--range=2,1", "--extents", "M=2", "N=9"}).err, Catch::Contains("expected NAME=LOWEST,HIGHEST"));
+               Catch::Contains("error[command.range]") && Catch::Contains("no input or parameter 'q'; it has x."));
+    CHECK_THAT(stable({"--range=2,1", "--extents", "M=2", "N=9"}).err, Catch::Contains("expected NAME=LOWEST..HIGHEST"));
     CHECK_THAT(stable({"--range=-1,1"}).err, Catch::Contains("error[command.extents]"));
+}
+
+TEST_CASE("verify takes inputs in ranges, of four bits too, and from a file") {
+    Registry registry;
+    registry.add("logs", "y = the sum of s log(x)", [](const Numerics &n) {
+        Builder f("logs", n);
+        const Dim M = f.dim("M"), N = f.dim("N");
+        const Tile x = f.input("x", {M, N});
+        return f.output("y", sum(log(x) * f.parameter("s", DType::f32, 0, 2), {N})).build();
+    });
+    registry.add("decoded", "y = w x", [](const Numerics &n) {
+        Builder f("decoded", n);
+        const Dim N = f.dim("N"), K = f.dim("K");
+        return f.output("y", dot(f.input("w", {N, K}, DType::i4), f.input("x", {K}), {K})).build();
+    });
+    const auto run = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), "verify");
+        words.insert(words.end(), {"--target", "avx2", "--schedule", "none", "--quiet", "--json"});
+        return generator(words, registry);
+    };
+    // Of the first shape's largest result.
+    const auto largest = [&](const std::vector<std::string> &words) {
+        const Outcome outcome = run(words);
+        INFO(outcome.out << outcome.err);
+        REQUIRE(outcome.code == 0);
+        return nlohmann::json::parse(outcome.out)["shapes"][0]["largest"].get<double>();
+    };
+    const std::vector<std::string> at = {"--extents", "M=3", "N=8"};
+    const auto with = [](std::vector<std::string> words, const std::vector<std::string> &more) {
+        words.insert(words.end(), more.begin(), more.end());
+        return words;
+    };
+    CHECK(largest(with({"logs", "--range", "x=2.5..3", "s=1..1"}, at)) >= 8 * 0.9162);
+    CHECK(largest(with({"logs", "--range", "x=2.5,3", "s=1..1"}, at)) <= 8 * 1.0987);
+    CHECK(largest(with({"decoded", "--range", "w=-1..0", "x=1..1"}, {"--extents", "N=40", "K=9"})) <= 9);
+    CHECK(largest({"decoded", "--range", "w=3..3", "x=1..1", "--extents", "N=4", "K=9"}) == 27);
+    for (const auto &[ranges, highest] : {std::pair<std::string, double>{"w=-1..1", 9}, {"w=-8..7", 72}}) {
+        const Outcome proved = run({"decoded", "--stable", "--range", ranges, "x=-1..1", "--extents", "N=4", "K=9"});
+        INFO(proved.out << proved.err);
+        CHECK(nlohmann::json::parse(proved.out)["stability"]["stages"].back()["highest"].get<double>() == Approx(highest).epsilon(1e-4));
+    }
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "in.npz").string();
+    const std::string ones = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }",
+                                 std::string("\0\0\x80\x3f\0\0\x80\x3f\0\0\x80\x3f\0\0\0\x40", 16));
+    const std::string half = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", std::string("\0\0\0\x3f", 4));
+    write_file(file, zip_of({{"x.npy", ones}, {"s.npy", half}}));
+    CHECK(largest({"logs", "--inputs", file}) == Approx(0.5 * std::log(2.0)));
+    const auto refused = [&](const std::vector<std::string> &words, const std::string &expected) {
+        const Outcome outcome = run(words);
+        CHECK(outcome.code == 2);
+        CHECK_THAT(outcome.err, Catch::Contains(expected));
+    };
+    refused({"logs", "--inputs", file, "--range", "x=0..1"}, "'x': --range names it too");
+    refused({"logs", "--inputs", file, "--extents", "M=3"}, "has shape [2, 2]; expected [3, 2]");
+    write_file(file, zip_of({{"x.npy", half}}));
+    refused({"logs", "--inputs", file}, "'x' has shape []; expected rank 2, of the dims M, N.");
+    write_file(file, zip_of({{"z.npy", ones}}));
+    refused({"logs", "--inputs", file}, "'z': logs has no input or parameter of that name; it has x, s.");
+    write_file(file, zip_of({{"s.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", std::string("\0\0\x40\x40", 4))}}));
+    refused({"logs", "--inputs", file}, "'s': the parameter must be at least 0 and at most 2, not 3.");
+    write_file(file, zip_of({{"x.npy", npy("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 1), }", "1234")}}));
+    refused({"logs", "--inputs", file}, "'x': expected f32, which is <f4 here, got <i4.");
+    refused(with({"decoded", "--range", "w=-9..0"}, {"--extents", "N=4", "K=9"}), "'w' of decoded is of i4, which goes from -8 to 7.");
+    refused(with({"decoded", "--range", "w=0.25..0.5"}, {"--extents", "N=4", "K=9"}), "no integer is in it");
 }
 
 // The interpreter runs the same calls and rounds, so the whole is compared, callees and what is between them.
