@@ -105,33 +105,83 @@ std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint6
     return shapes;
 }
 
-std::optional<Extents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
-                                        uint64_t seed) {
+namespace {
+
+bool runs_at(const std::vector<Condition> &when, const Extents &shape) {
+    return std::all_of(when.begin(), when.end(), [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
+}
+
+size_t first_that_runs(const std::vector<std::vector<Condition>> &variants, const Extents &shape) {
+    size_t v = 0;
+    while (v < variants.size() && !runs_at(variants[v], shape)) v++;
+    return v;
+}
+
+// The dims that conditions speak of, each with extents on every side of all of them, within its constraints.
+std::vector<std::pair<std::string, std::vector<int64_t>>> telling_dims(const Algorithm &algorithm,
+                                                                       const std::vector<std::vector<Condition>> &variants) {
+    std::vector<Condition> all;
+    for (const std::vector<Condition> &when : variants) all.insert(all.end(), when.begin(), when.end());
+    std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
+    for (const Dim &d : algorithm.dims) {
+        if (std::none_of(all.begin(), all.end(), [&](const Condition &c) { return c.dim == d.name; })) continue;
+        dims.emplace_back(d.name, telling_extents(all, with_constraints_of_equals(algorithm, d)));
+        std::erase(dims.back().second, 0);
+    }
+    return dims;
+}
+
+}  // namespace
+
+ShapeOfVariant shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                uint64_t seed) {
     constexpr int max_tries = 64;
     constexpr int64_t max_others = 17;  // of dims without a condition, since those with one may be large
-    auto runs = [&](size_t v, const Extents &shape) {
-        return std::all_of(variants[v].begin(), variants[v].end(),
-                           [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
+    const std::vector<Extents> shapes = awkward_shapes(algorithm, max_tries, seed);
+    const auto with_small_others = [&](Extents shape, const std::set<std::string> &chosen) {
+        for (auto &[dim, extent] : shape)
+            if (!chosen.count(dim)) extent = allowed_extent(algorithm, algorithm.dim(dim), std::min(extent, max_others));
+        return shape;
     };
     int tries = 0;
-    for (Extents shape : awkward_shapes(algorithm, max_tries, seed)) {
+    for (Extents shape : shapes) {
         std::set<std::string> chosen;
         for (const Condition &c : variants[variant])
             if (shape.count(c.dim) && chosen.insert(c.dim).second) {
                 std::vector<int64_t> extents =
                     extents_that_meet(variants[variant], with_constraints_of_equals(algorithm, algorithm.dim(c.dim)));
                 std::erase(extents, 0);
-                if (extents.empty()) return {};
+                if (extents.empty()) return {{}, "no extent of '" + c.dim + "' meets its conditions"};
                 shape[c.dim] = extents[std::min(extents.size() - 1, static_cast<size_t>(tries))];
             }
         tries++;
-        for (auto &[dim, extent] : shape)
-            if (!chosen.count(dim)) extent = allowed_extent(algorithm, algorithm.dim(dim), std::min(extent, max_others));
-        bool first = runs(variant, shape) && !is_empty(algorithm, shape);
-        for (size_t before = 0; before < variant; before++) first = first && !runs(before, shape);
-        if (first) return shape;
+        shape = with_small_others(shape, chosen);
+        if (first_that_runs(variants, shape) == variant && !is_empty(algorithm, shape)) return {shape, ""};
     }
-    return {};
+    // All combinations of extents that tell variants apart.
+    constexpr double max_combinations = 1 << 18;
+    const auto dims = telling_dims(algorithm, variants);
+    double combinations = 1;
+    std::set<std::string> chosen;
+    for (const auto &[dim, extents] : dims) combinations *= static_cast<double>(extents.size()), chosen.insert(dim);
+    const bool is_whole = combinations <= max_combinations;
+    RandomNumbers random(seed);
+    bool is_met = false;
+    const Extents others = with_small_others(shapes.back(), chosen);
+    for (int64_t i = 0; i < static_cast<int64_t>(std::min(combinations, max_combinations)); i++) {
+        Extents shape = others;
+        int64_t rest = i;
+        for (const auto &[dim, extents] : dims) {
+            const auto count = static_cast<int64_t>(extents.size());
+            shape[dim] = extents[static_cast<size_t>(is_whole ? rest % count : random.below(count))];
+            rest /= count;
+        }
+        if (first_that_runs(variants, shape) != variant) continue;
+        is_met = true;
+        if (!is_empty(algorithm, shape)) return {shape, ""};
+    }
+    if (is_met) return {{}, "all shapes that were found have a dim without points"};
+    return {{}, is_whole ? "an earlier variant runs wherever its conditions hold" : "none was found by chance"};
 }
 
 std::vector<int64_t> shape_of(const Tensor &tensor, const Extents &extents) {

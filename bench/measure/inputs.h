@@ -40,9 +40,14 @@ bool is_empty(const Algorithm &algorithm, const Extents &symbolic);
 // are in them; without any there is one shape.
 std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
 
-// A shape with points at which that one of `variants`, each with its conditions, is the first that runs; nothing if chance finds none.
-std::optional<Extents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
-                                        uint64_t seed);
+// A shape with points at which that one of `variants`, each with its conditions, is the first that runs; or why there is none, or none is
+// found.
+struct ShapeOfVariant {
+    std::optional<Extents> shape;
+    std::string why;
+};
+ShapeOfVariant shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                uint64_t seed);
 
 // The same with the derived dims of the program, which has more where an operand is packed.
 Extents all_extents(const TileProgram &program, const Extents &extents);

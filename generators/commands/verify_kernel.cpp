@@ -41,7 +41,7 @@ bool runs_at(const KernelVariant &variant, const Extents &shape) {
 struct Shapes {
     std::vector<Extents> all;
     size_t empty = 0;
-    std::vector<std::string> idle;  // variants that run at none of them that has points
+    std::vector<std::pair<std::string, std::string>> idle = {};  // variants that run at none of them that has points, and why
 };
 
 // The one shape that is asked for, by --extents and by the arrays of --inputs; nothing where none is.
@@ -53,8 +53,8 @@ std::optional<Extents> shape_of(const PreparedKernel &p, const VerifyOptions &op
 }
 
 Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options, const std::optional<Extents> &asked) {
-    if (asked) return {{*asked}, 0, {}};
-    Shapes shapes{awkward_shapes(p.request.bound, options.shapes, options.seed), 0, {}};
+    if (asked) return {{*asked}, 0};
+    Shapes shapes{awkward_shapes(p.request.bound, options.shapes, options.seed), 0};
     std::vector<std::vector<Condition>> conditions;
     for (const KernelVariant &v : p.compiled.kernel.variants) conditions.push_back(v.when);
     std::set<size_t> run;
@@ -66,8 +66,9 @@ Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options, const st
     }
     for (size_t v = 0; v < conditions.size(); v++) {
         if (run.count(v)) continue;
-        if (auto shape = shape_that_meets(p.request.bound, conditions, v, options.seed)) shapes.all.push_back(*shape);
-        else shapes.idle.push_back(conditions[v].empty() ? "the last" : condition_text(conditions[v]));
+        const ShapeOfVariant found = shape_that_meets(p.request.bound, conditions, v, options.seed);
+        if (found.shape) shapes.all.push_back(*found.shape);
+        else shapes.idle.push_back({conditions[v].empty() ? "the others do not" : condition_text(conditions[v]), found.why});
     }
     return shapes;
 }
@@ -155,7 +156,7 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     if (options.stable) parse_ranges(p.request.bound, options.inputs.ranges);
     const ordered_json found = results(p, options, stated, asked), &all = found["shapes"];
     const auto empty = found["empty"].get<size_t>();
-    const auto idle = found["variants_not_run"].get<std::vector<std::string>>();
+    const auto idle = found["variants_not_run"].get<std::vector<std::pair<std::string, std::string>>>();
     const auto failures = std::count_if(all.begin(), all.end(), [](const ordered_json &c) { return c["difference"] != ""; });
     const ordered_json stability =
         options.stable ? stability_json(p, asked.value_or(Extents{}), options.inputs.ranges, options.seed) : ordered_json();
@@ -172,7 +173,8 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
                               {"seed", options.seed},
                               {"failures", failures},
                               {"shapes", all},
-                              {"variants_not_run", idle}};
+                              {"variants_not_run", ordered_json::array()}};
+        for (const auto &[variant, why] : idle) whole["variants_not_run"].push_back({{"when", variant}, {"why", why}});
         if (options.certificate) whole["certificate"] = found["certificate"];
         if (options.stable) whole["stability"] = stability;
         std::cout << json_text(whole, 2) << "\n";
@@ -206,8 +208,8 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     }
     if (options.certificate) print_certificate(found["certificate"]);
     if (options.stable) print_stability(p, stability);
-    for (const std::string &variant : idle)
-        std::cout << "note: no shape was tried for the variant where " << variant << "; give one by --extents\n";
+    for (const auto &[variant, why] : idle)
+        std::cout << "note: no shape was tried for the variant that runs where " << variant << ": " << why << "; give one by --extents\n";
     return is_right ? exit_ok : exit_check_failed;
 }
 

@@ -19,8 +19,7 @@ bool holds(const Condition &c, int64_t extent) {
     return value != c.bound;
 }
 
-// Extents of the dim that tell whether conditions ever hold, and whether they ever fail.
-static std::vector<int64_t> telling_extents(const std::vector<Condition> &when, const Dim &dim) {
+std::vector<int64_t> telling_extents(const std::vector<Condition> &when, const Dim &dim) {
     if (dim.kind == DimKind::fixed) return {dim.value};
     int64_t period = dim.multiple_of;
     std::set<int64_t> starts = {dim.min};

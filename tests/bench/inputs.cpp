@@ -81,12 +81,19 @@ TEST_CASE("a shape is found at which a variant is the first that runs") {
                                                           conditions({"M >= 1000", "M % 3 == 2"}),
                                                           conditions({"M == 4"}),
                                                           {}};
-    auto found = [&](size_t variant) { return shape_that_meets(algorithm, variants, variant, 1); };
+    auto found = [&](size_t variant) { return shape_that_meets(algorithm, variants, variant, 1).shape; };
     CHECK(found(0)->at("M") <= 4);
     CHECK((found(1)->at("M") > 4 && found(1)->at("M") <= 16 && found(1)->at("N") % 64 == 0 && found(1)->at("N") > 0));
     CHECK((found(2)->at("M") >= 1000 && found(2)->at("M") % 3 == 2 && found(2)->at("K") <= 17));
     CHECK_FALSE(found(3));
     CHECK(found(4)->at("M") > 4);
+    CHECK(shape_that_meets(algorithm, variants, 3, 1).why == "an earlier variant runs wherever its conditions hold");
+    // One that chance hardly finds.
+    const std::vector<std::vector<Condition>> rare = {conditions({"M % 97 != 0"}), conditions({"N % 89 != 0"}), {}};
+    const auto last = shape_that_meets(algorithm, rare, 2, 1).shape;
+    REQUIRE(last);
+    CHECK((last->at("M") % 97 == 0 && last->at("N") % 89 == 0 && last->at("M") > 0 && last->at("N") > 0));
+    CHECK(shape_that_meets(algorithm, {conditions({"M < 0"})}, 0, 1).why == "no extent of 'M' meets its conditions");
 }
 
 TEST_CASE("random inputs have ascending offsets, floats in a unit and are the same in every run") {
