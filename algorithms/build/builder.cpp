@@ -452,7 +452,8 @@ std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &calle
         auto [it, fresh] = call.dims.emplace(from, to);
         if (!fresh && it->second != to)
             throw UserError("shape.call", subject + tile.describe() + " binds the callee's dim '" + from + "' to '" + to +
-                                              "', and another argument binds it to '" + it->second + "'.");
+                                              "', and another argument binds it to '" + it->second + "'." +
+                                              path_through_calls(callee, from, scope));
     };
     for (const Tensor &t : callee.tensors) {
         if (t.role == Role::constant) continue;

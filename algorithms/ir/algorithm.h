@@ -198,6 +198,10 @@ struct Call {
     std::optional<Repeat> repeat = {};
 };
 
+// How a dim goes on through calls: " 'K' of pair is 'N' of linear (call up), which is 'M' of matmul (call up.acc)."; "" where it goes into
+// none. The calls of the callee are named from where it was called, after `scope`.
+std::string path_through_calls(const Algorithm &algorithm, const std::string &dim, const std::string &scope = "");
+
 // What the caller calls an output of the callee.
 std::string name_of_result(const Call &call, const std::string &output);
 

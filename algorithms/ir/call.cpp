@@ -5,6 +5,24 @@
 
 namespace tessera {
 
+std::string path_through_calls(const Algorithm &algorithm, const std::string &dim, const std::string &scope) {
+    std::string text, inside = dim, calls = scope;
+    const Algorithm *a = &algorithm;
+    for (bool goes_on = true; goes_on;) {
+        goes_on = false;
+        for (const Call &call : a->calls()) {
+            const auto bound = std::find_if(call.dims.begin(), call.dims.end(), [&](const auto &d) { return d.second == inside; });
+            if (bound == call.dims.end()) continue;
+            calls += (calls.empty() ? "" : ".") + call.scope;
+            text += text.empty() ? " '" + dim + "' of " + a->name + " is '" : ", which is '";
+            inside = bound->first, a = call.callee.get(), goes_on = true;
+            text += inside + "' of " + a->name + " (call " + calls + ")";
+            break;
+        }
+    }
+    return text.empty() ? "" : text + ".";
+}
+
 std::string name_of_result(const Call &call, const std::string &output) {
     auto own = call.results.find(output);
     if (own != call.results.end()) return own->second;

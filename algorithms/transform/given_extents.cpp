@@ -58,7 +58,7 @@ void refuse_extent(const Algorithm &a, const Dim &d, const std::string &rule, in
         break;
     }
     throw UserError("shape.constraint", a.name + ": dim " + d.name + place + ": " + rule + ", not " + std::to_string(got) + "." +
-                                            (more.empty() ? "" : " " + more));
+                                            (more.empty() ? "" : " " + more) + path_through_calls(a, d.name));
 }
 
 Extents given_extents(const Algorithm &a, const Extents &given) {

@@ -252,22 +252,23 @@ void CallChecker::check_dim(const Dim &wanted) const {
     }
     const Dim &given = scope_.dim(it->second, subject_);
     verify_size_is_made(scope_, subject_, given);
+    const std::string path = path_through_calls(callee_, wanted.name, subject_);
     std::string pair = "the dim '" + wanted.name + "' of " + callee_.name + " is bound to '" + given.name + "', ";
     Bounds facts(scope_.dims, scope_.parameters);
     Expr n = extent(given.name);
     if (wanted.kind == DimKind::fixed && !prove(n == Expr(wanted.value), facts))
-        fail(pair + "whose extent is not known to be " + std::to_string(wanted.value) + "; fix it.");
+        fail(pair + "whose extent is not known to be " + std::to_string(wanted.value) + "; fix it." + path);
     if (wanted.kind != DimKind::symbolic) return;
     if (!prove(n % Expr(wanted.multiple_of) == Expr(0), facts))
-        fail(pair + "which is not known to be a multiple of " + std::to_string(wanted.multiple_of) + "; constrain it.");
+        fail(pair + "which is not known to be a multiple of " + std::to_string(wanted.multiple_of) + "; constrain it." + path);
     if (!prove(Expr(wanted.min) <= n, facts))
-        fail(pair + "which is not known to be at least " + std::to_string(wanted.min) + "; constrain it.");
+        fail(pair + "which is not known to be at least " + std::to_string(wanted.min) + "; constrain it." + path);
     if (!prove(n <= Expr(wanted.max), facts))
-        fail(pair + "which is not known to be at most " + std::to_string(wanted.max) + "; constrain it.");
+        fail(pair + "which is not known to be at most " + std::to_string(wanted.max) + "; constrain it." + path);
     auto other = call_.dims.find(wanted.equals);
     if (other != call_.dims.end() && !prove(n == extent(other->second), facts))
         fail(pair + "and '" + wanted.equals + "', which has the same extent, to '" + other->second +
-             "'; those are not known to be equal. Bind both to one dim.");
+             "'; those are not known to be equal. Bind both to one dim." + path);
 }
 
 void CallChecker::check_tensor(const Tensor &wanted) const {

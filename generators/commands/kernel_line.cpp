@@ -15,6 +15,11 @@ void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
                 "Values of the algorithm's options, such as stride=2 activation=relu; 'list <algorithm>' shows them")
         .takes("NAME=VALUE")
         .separated_by(',');
+    std::vector<std::string> effects;
+    for (const Effect e : all_effects) effects.emplace_back(name_of(e));
+    line.option("--suspend", options.suspended, "Refuse an algorithm that has one of these effects: " + join(effects))
+        .one_of(effects)
+        .separated_by(',');
     line.option("--shape", options.shape, "Extents to fix, such as N=768 K=3072; other dims stay dynamic").takes("DIM=EXTENT");
 }
 

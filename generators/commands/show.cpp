@@ -8,6 +8,7 @@
 
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
+#include "algorithms/text/shapes.h"
 #include "algorithms/transform/given_extents.h"
 #include "compiler/emit/emitter.h"
 #include "compiler/lower/lower.h"
@@ -67,6 +68,7 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
                         const std::vector<std::string> &extents, const Limits &limits) {
     if (const auto *analyser = find_extension(registry.analysers(), what))
         return analysed(*analyser, prepare(registry, options, "", printing_notes(options)));
+    if (what == "shapes") return shapes_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "lowering") return lowering_text(prepare_schedule(registry, options, printing_notes(options)));
     if (what == "bits") {
@@ -113,7 +115,8 @@ Command show_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     std::string meaning =
-        "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, bits (the reduction trees, which "
+        "algorithm, shapes (the extents of each tensor and stage, through calls), schedule (ancestors merged in), lowering (what each of "
+        "its steps changes), tiles, bits (the reduction trees, which "
         "decide the bits of results), memory (which buffers share the workspace, and when each lives), c or assembly (of a GPU: the "
         "kernels' source)";
     std::vector<std::string> all = views();

@@ -20,7 +20,7 @@ static Algorithm algorithm_of_file(const Registry &registry, const KernelOptions
     return algorithm;
 }
 
-Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
+static Algorithm declared_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
     if (options.given) return *options.given;
     if (is_algorithm_file(options.algorithm))
         return algorithm_of_file(registry, options, parse_options(options.options, options.algorithm, {}));
@@ -28,6 +28,16 @@ Algorithm load_algorithm(const Registry &registry, const KernelOptions &options,
     const Options all = complete_options(options.algorithm, declared, parse_options(options.options, options.algorithm, declared));
     if (complete) *complete = all;
     return registry.make(options.algorithm, registry.numerics(options.numerics.empty() ? "f32" : options.numerics), all);
+}
+
+Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
+    Algorithm algorithm = declared_algorithm(registry, options, complete);
+    for (const Effect e : effects_of(algorithm))
+        if (std::count(options.suspended.begin(), options.suspended.end(), name_of(e)))
+            throw UserError("effects.suspended",
+                            algorithm.name + ": it " + (e == Effect::memory ? "updates states" : "draws random numbers") +
+                                ", and --suspend refuses the effect '" + name_of(e) + "'. Choose another algorithm, or suspend less.");
+    return algorithm;
 }
 
 // Calls that do not stay calls, as a schedule has to name their stages.
