@@ -536,6 +536,16 @@ Algorithm Builder::build() const {
     return whole;
 }
 
+Builder &Builder::verify_numerics(const std::string &stage, const NumericsCheck &check) {
+    algorithm_.checks[stage] = check;
+    return *this;
+}
+
+Builder &Builder::state_range(const std::string &input, double lowest, double highest) {
+    algorithm_.stated_ranges[input] = {lowest, highest};
+    return *this;
+}
+
 void Builder::has_effect(Effect effect, const std::string &subject, const std::string &what) {
     if (std::find(suspended_.begin(), suspended_.end(), effect) != suspended_.end())
         throw UserError("effects.suspended", algorithm_.name + (subject.empty() ? "" : "." + subject) + ": it " + what +

@@ -119,6 +119,12 @@ public:
     // Declares that an input, a state or an output, by its name, may have more elements than fit positions of 32 bits, end to end:
     // f.large("pool"). Its positions then have 64 bits, which costs a little where data tells them.
     Builder &large(const std::string &name);
+    // verify_numerics("scores", {.bounded = {{-100, 100}}, .loss = 64}): asks that the stage be stable, bounded, and lose at most so many
+    // units in the last place, for all inputs in the ranges that state_range("q", -1, 1) tells, parameters in their own, and dims that are
+    // fixed or have a declared maximum. Whoever makes a kernel that cannot keep to it gets UserError numerics.unstable, numerics.unbounded
+    // or numerics.loss.
+    Builder &verify_numerics(const std::string &stage, const NumericsCheck &check = {});
+    Builder &state_range(const std::string &input, double lowest, double highest);
     // The finished, verified algorithm.
     Algorithm build() const;
 

@@ -277,6 +277,16 @@ enum class Effect : uint8_t { memory, random };
 constexpr Effect all_effects[] = {Effect::memory, Effect::random};
 const char *name_of(Effect effect);  // "memory", "random"
 
+// What an author asks of a stage of floats, for all inputs in the ranges that the algorithm states. It is proved whenever a kernel is made
+// (compiler/interpret/numerics_checks.h), and changes no value.
+struct NumericsCheck {
+    bool stable = true;                                     // neither it nor what it is made of overflows or is no number
+    std::optional<std::pair<double, double>> bounded = {};  // its values lie there
+    // How far rounding may take it, in units in the last place of its largest value: what cancellation loses is in it.
+    std::optional<double> loss = {};
+    friend bool operator==(const NumericsCheck &, const NumericsCheck &) = default;
+};
+
 struct Algorithm {
     std::string name;
     std::vector<Dim> dims;
@@ -292,6 +302,9 @@ struct Algorithm {
     std::set<std::string> large = {};
     // Inputs and outputs that are bytes in place of what was declared (algorithms/transform/half_bytes.h), by name.
     std::map<std::string, HalfBytes> half_bytes = {};
+    // Where the elements of inputs and states are taken to lie by the checks of stages, both by name.
+    std::map<std::string, std::pair<double, double>> stated_ranges = {};
+    std::map<std::string, NumericsCheck> checks = {};
 
     StepsOfKind<Stage, const std::vector<Step>> stages() const & { return StepsOfKind<Stage, const std::vector<Step>>(steps); }
     StepsOfKind<Stage, std::vector<Step>> stages() & { return StepsOfKind<Stage, std::vector<Step>>(steps); }

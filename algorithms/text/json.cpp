@@ -1,6 +1,7 @@
 #include "algorithms/text/json.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/text/print.h"
@@ -137,6 +138,12 @@ public:
                                             s));
         for (const Effect e : effects_of(a)) j["effects"].push_back(name_of(e));
         if (!a.large.empty()) j["large"] = a.large;
+        for (const auto &[name, range] : a.stated_ranges) j["ranges"][name] = {range.first, range.second};
+        for (const auto &[stage, check] : a.checks) {
+            json &asked = j["checks"][stage] = json{{"stable", check.stable}};
+            if (check.bounded) asked["bounded"] = {check.bounded->first, check.bounded->second};
+            if (check.loss) asked["loss"] = *check.loss;
+        }
         require(a.half_bytes.empty(), "a document has tensors as they are declared");
         return j;
     }
@@ -215,6 +222,22 @@ static E named(const JsonReader &reader, const char *what, const E (&all)[N]) {
     }
     reader.fail("json.value", std::string("there is no ") + what + " '" + reader.quotable() + "'; expected one of " + join(names) + "." +
                                   did_you_mean(reader.quotable(), names));
+}
+
+static std::pair<double, double> read_range(const JsonReader &r) {
+    const std::vector<JsonReader> ends = r.items();
+    if (ends.size() != 2) r.fail("json.value", "expected a lower and an upper end, got " + std::to_string(ends.size()) + " numbers.");
+    constexpr double most = std::numeric_limits<double>::max();
+    return {ends[0].real(-most, most), ends[1].real(-most, most)};
+}
+
+static NumericsCheck read_check(const JsonReader &r) {
+    r.only({"stable", "bounded", "loss"});
+    NumericsCheck check;
+    check.stable = r.at("stable").truth();
+    if (auto bounded = r.find("bounded")) check.bounded = read_range(*bounded);
+    if (auto loss = r.find("loss")) check.loss = loss->real(0, std::numeric_limits<double>::max());
+    return check;
 }
 
 static Dim read_dim(const JsonReader &r) {
@@ -426,6 +449,10 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
         }
     if (auto large = r.find("large"))
         for (const std::string &name : large->texts()) a.large.insert(name);
+    if (auto ranges = r.find("ranges"))
+        for (const auto &[name, range] : ranges->fields()) a.stated_ranges[name] = read_range(range);
+    if (auto checks = r.find("checks"))
+        for (const auto &[stage, check] : checks->fields()) a.checks[stage] = read_check(check);
     return a;
 }
 

@@ -12,7 +12,8 @@
 //                "values": [{"value": e}, {"state": s, "index": [e], "value": e}]},
 //               {"call": {"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}}],
 //     "callees": [{"name": …, …}],
-//     "outputs": ["y"], "numerics": {…}, "effects": ["memory"], "large": ["x"] }
+//     "outputs": ["y"], "numerics": {…}, "effects": ["memory"], "large": ["x"],
+//     "ranges": {"x": [-1, 1]}, "checks": {"acc": {"stable": true, "bounded": [-100, 100], "loss": 64}} }
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 

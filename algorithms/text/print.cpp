@@ -94,6 +94,16 @@ std::string tensor_text(const Tensor &t) {
     return text + (t.role == Role::constant ? " = " + values_text(t) : "") + "\n";
 }
 
+std::string real_text(double value) { return value_text(Scalar::of_real(DType::f64, value)); }
+
+std::string check_text(const NumericsCheck &check) {
+    std::vector<std::string> asked;
+    if (check.stable) asked.emplace_back("stable");
+    if (check.bounded) asked.push_back("in " + real_text(check.bounded->first) + " ..= " + real_text(check.bounded->second));
+    if (check.loss) asked.push_back("loses at most " + real_text(*check.loss) + " ulp");
+    return list(asked);
+}
+
 class Printer {
 public:
     std::string stage_text(const Stage &stage) {
@@ -151,6 +161,9 @@ public:
         for (const Effect e : effects_of(a)) effects.emplace_back(name_of(e));
         if (!effects.empty()) text += "  effects " + list(effects) + "\n";
         if (!a.large.empty()) text += "  large " + join({a.large.begin(), a.large.end()}) + "\n";
+        for (const auto &[name, range] : a.stated_ranges)
+            text += "  range " + name + ": " + real_text(range.first) + " ..= " + real_text(range.second) + "\n";
+        for (const auto &[stage, check] : a.checks) text += "  check " + stage + ": " + check_text(check) + "\n";
         for (const std::string &definition : monoids_) text += definition;
         return text;
     }

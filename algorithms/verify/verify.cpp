@@ -65,6 +65,7 @@ private:
     void check_steps();
     void check_outputs() const;
     void check_large() const;
+    void check_numerics_checks() const;
     void check_effects(const Algorithm &flat) const;
 
     const Algorithm &a_;
@@ -195,6 +196,26 @@ void Verifier::check_outputs() const {
     }
 }
 
+void Verifier::check_numerics_checks() const {
+    const auto fail = [&](const std::string &subject, const std::string &words) { scope_.fail("numerics", subject, words); };
+    for (const auto &[name, range] : a_.stated_ranges) {
+        const Tensor *t = a_.find_tensor(name);
+        if (!t || t->role == Role::constant) fail(name, "a range is stated of it, and it is no input or state.");
+        if (!(range.first <= range.second) || !std::isfinite(range.first) || !std::isfinite(range.second))
+            fail(name, "its stated range has a lower end above its upper one, or ends that are no finite numbers.");
+    }
+    for (const auto &[name, check] : a_.checks) {
+        const Stage *stage = a_.find_stage(name);
+        if (!stage) fail(name, "its numerics are to be checked, and it is no stage.");
+        for (const Tensor &t : results_of(*stage))
+            if (!is_float(t.dtype))
+                fail(name, std::string("its numerics are to be checked, and it is of ") + name_of(t.dtype) + "; expected floats.");
+        if (check.bounded && !(check.bounded->first <= check.bounded->second))
+            fail(name, "its bounds have a lower end above the upper one.");
+        if (check.loss && !(*check.loss >= 0)) fail(name, "its loss is to be at most a negative number.");
+    }
+}
+
 void Verifier::check_large() const {
     std::vector<std::string> names = a_.outputs;
     for (const Tensor &t : a_.tensors)
@@ -237,6 +258,7 @@ void Verifier::verify() {
     check_steps();
     check_outputs();
     check_large();
+    check_numerics_checks();
     check_effects(flat);
 }
 

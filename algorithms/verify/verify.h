@@ -10,6 +10,7 @@
 //   updates     of a state, inside it; other elements of the same state are not read by the stage that writes it
 //   numerics    float accumulators are no narrower than the policy's
 //   calls       every input, state, parameter and symbolic dim of the callee bound, to something that satisfies it
+//   numerics    checks are of stages of floats, stated ranges of inputs and states
 //   effects     `memory` declared exactly when a state is written
 //
 // A state loaded by a stage after one that updates it has its new value. `where` of a reduction does not make a load

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compiler/abi/c_names.h"
+#include "compiler/interpret/numerics_checks.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -22,6 +23,7 @@ static Target one_target(const Registry &registry, const std::string &text) {
 static KernelRequest requested(const Registry &registry, const KernelOptions &options, const Target &target,
                                const PreparationObserver &observer) {
     KernelRequest request = request_of(registry, options, target);
+    check_numerics(request.elements);
     tell(observer, request.notes);
     return request;
 }
