@@ -28,8 +28,8 @@ struct StatedInputs {
 // rank than its tensor or another extent than a fixed dim.
 Extents extents_in(const StatedInputs &stated, const Algorithm &algorithm);
 
-// Of "x=0..1", or "-1..1" for all others of floats; ',' separates the ends too. UserError command.range: what is no range, or of no such
-// name, or a second one of it, or an end that no element can be.
+// The words are "x=0..1", or "-1..1" for all others of floats; ',' separates the ends too. UserError command.range: what is no range, or of
+// no such name, or a second one of it, or an end that no element can be.
 StatedInputs stated_ranges(const Algorithm &algorithm, const std::vector<std::string> &words);
 
 std::string shape_text(const std::vector<int64_t> &shape);  // "[2, 3]"

@@ -35,8 +35,7 @@ std::string remedy(const Algorithm &a) {
     for (const Stage &s : a.stages())
         for (const std::string &d : folded_dims(s))
             if (a.dim(d).kind == DimKind::symbolic && a.dim(d).max == Dim().max) open.insert(d);
-    const std::string dims =
-        open.empty() ? "" : ", give " + join({open.begin(), open.end()}) + " a maximum or a fixed extent";
+    const std::string dims = open.empty() ? "" : ", give " + join({open.begin(), open.end()}) + " a maximum or a fixed extent";
     return " State narrower ranges of inputs" + dims + ", or ask for less.";
 }
 
@@ -57,7 +56,7 @@ std::set<std::string> made_of(const Algorithm &a, const std::string &name) {
     return all;
 }
 
-// Of the largest value.
+// A unit in the last place of the largest value.
 double last_place(DType type, double magnitude) {
     if (magnitude == 0) return least_subnormal(type);
     return std::max(2 * unit_roundoff(type) * std::exp2(std::floor(std::log2(magnitude))), least_subnormal(type));

@@ -191,8 +191,23 @@ Match Chooser::matched(const Algorithm &declared, const Extents &fixed, const Tu
     return match;
 }
 
+// Adds the nearest artifact for each target whose code this one does not run, where there is none of this shape that it does run.
+static void note_wider(Match &match, const Algorithm &declared, const Options &options, const Extents &fixed, const Target &target,
+                       const Library &library) {
+    if (match.how == Match::How::exact) return;
+    const std::vector<std::string> own = nearest_targets(target), names = library.names();
+    for (const std::string &other : target_names()) {
+        if (std::find(own.begin(), own.end(), other) != own.end() || target_named(other).arch != target.arch) continue;
+        std::vector<std::string> of_other;
+        const std::vector<Anchor> all = anchors(declared, options, fixed, other, library, names, of_other);
+        if (all.empty()) continue;
+        match.passed_over.push_back(all.front().schedule.name() + ": it is for " + other + ", and " + target.name +
+                                    " does not have all of its instructions; --target " + other + " builds it");
+    }
+}
+
 Match Chooser::best(const Algorithm &declared, const Options &options, const Extents &fixed) {
-    return matched(declared, fixed, [&](Match &match, const std::vector<std::string> &names) {
+    Match found = matched(declared, fixed, [&](Match &match, const std::vector<std::string> &names) {
         for (const Anchor &anchor : anchors(declared, options, fixed, match.targets.back(), library_, names, match.passed_over)) {
             Trial trial = tried(anchor.schedule, declared, fixed);
             if (!trial.made) {
@@ -206,6 +221,8 @@ Match Chooser::best(const Algorithm &declared, const Options &options, const Ext
         }
         return false;
     });
+    note_wider(found, declared, options, fixed, target_, library_);
+    return found;
 }
 
 Match Chooser::family(const Algorithm &declared, const Extents &fixed) {

@@ -52,7 +52,7 @@ TEST_CASE("a stage keeps to what is asked of its numbers, or is refused in words
     CHECK_THAT(refused(scores({true, {}, {}}, 64, false)),
                Catch::StartsWith("error[numerics.unstable]: attend.scores: expected that nothing overflows or is no number; stage '"));
     CHECK_THAT(refused(scores({false, {{-1e30, 1e30}}, {}}, 64, false)), Catch::StartsWith("error[numerics.unbounded]"));
-    // Of a fold of any length nothing is known.
+    // Nothing is known about a fold of any length.
     CHECK_THAT(refused(scores({true, {{-17, 17}}, {}}, std::nullopt)),
                Catch::EndsWith("give D a maximum or a fixed extent, or ask for less."));
 }

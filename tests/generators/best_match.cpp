@@ -101,6 +101,24 @@ TEST_CASE("a tuned artifact is taken for its shape, and for shapes near it, befo
     CHECK(match({{"M", 64}, {"N", 96}, {"K", 32}}, "avx512") == "family matmul/avx512");
 }
 
+TEST_CASE("an artifact for a wider target is named where a narrower one is built") {
+    Library library;
+    library.add(tuned("wide", {{"N", 64}, {"K", 64}}, {{"M", 8}}, 1, "avx512"));
+    library.add(Schedule("matmul/avx2"));
+    const auto passed_over = [&](const Extents &fixed, const char *target) {
+        const Target named = target_named(target);
+        const Match match = Chooser(library, named).best(library::matmul({}), {}, fixed);
+        return match.passed_over.empty() ? "" : match.passed_over.front();
+    };
+    CHECK(passed_over({{"N", 64}, {"K", 64}}, "avx2") ==
+          "matmul/f32/avx512/wide: it is for avx512, and avx2 does not have all of its instructions; --target avx512 builds it");
+    CHECK(passed_over({{"N", 64}, {"K", 64}}, "avx512") == "");
+    CHECK(passed_over({{"N", 4096}, {"K", 64}}, "avx2") == "");
+    CHECK(passed_over({{"N", 64}, {"K", 64}}, "arm64") == "");
+    library.add(tuned("narrow", {{"N", 64}, {"K", 64}}, {{"M", 8}}, 1, "avx2"));
+    CHECK(passed_over({{"N", 64}, {"K", 64}}, "avx2") == "");
+}
+
 TEST_CASE("what was measured is taken before what a cost model chose alone") {
     Library library;
     const Schedule plain = tuned("a_predicted", {{"M", 64}, {"N", 96}, {"K", 32}});

@@ -245,7 +245,7 @@ TEST_CASE("verify takes inputs in ranges, of four bits too, and from a file") {
         words.insert(words.end(), {"--target", "avx2", "--schedule", "none", "--quiet", "--json"});
         return generator(words, registry);
     };
-    // Of the first shape's largest result.
+    // The largest result at the first shape.
     const auto largest = [&](const std::vector<std::string> &words) {
         const Outcome outcome = run(words);
         INFO(outcome.out << outcome.err);
