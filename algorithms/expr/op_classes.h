@@ -13,36 +13,23 @@ enum class OpUnit : uint8_t {
     choice
 };
 
-// Which operands make a result of data, and when it may need 64 bits, where operands made of data fit 32 (data_positions.h).
-enum class OpWidth : uint8_t {
-    grows,      // made of data, it may be wider
-    keeps,      // it is one of its operands
-    quotient,   // by a constant above 0 it keeps, otherwise it grows
-    remainder,  // it is as its divisor, and less
-};
-
 struct OpClasses {
     Op op;
     bool only_chooses;  // each result is an operand, or made of truths and bits: nothing is rounded
     OpUnit unit;
     bool makes_positions;  // lowering makes positions with it, of numbers of type index
-    OpWidth width;
 };
 
 inline constexpr std::array<OpClasses, op_count> op_classes = {{
-    {Op::neg, false, OpUnit::simple, true, OpWidth::grows},     {Op::abs, false, OpUnit::simple, true, OpWidth::grows},
-    {Op::sqrt, false, OpUnit::slow, false, OpWidth::grows},     {Op::floor, false, OpUnit::simple, false, OpWidth::grows},
-    {Op::ceil, false, OpUnit::simple, false, OpWidth::grows},   {Op::round, false, OpUnit::simple, false, OpWidth::grows},
-    {Op::trunc, false, OpUnit::simple, false, OpWidth::grows},  {Op::logical_not, true, OpUnit::simple, true, OpWidth::grows},
-    {Op::add, false, OpUnit::simple, true, OpWidth::grows},     {Op::sub, false, OpUnit::simple, true, OpWidth::grows},
-    {Op::mul, false, OpUnit::simple, true, OpWidth::grows},     {Op::div, false, OpUnit::slow, true, OpWidth::quotient},
-    {Op::mod, false, OpUnit::simple, true, OpWidth::remainder}, {Op::min, true, OpUnit::simple, true, OpWidth::keeps},
-    {Op::max, true, OpUnit::simple, true, OpWidth::keeps},      {Op::bit_and, true, OpUnit::simple, true, OpWidth::grows},
-    {Op::bit_or, true, OpUnit::simple, true, OpWidth::grows},   {Op::bit_xor, true, OpUnit::simple, true, OpWidth::grows},
-    {Op::shl, false, OpUnit::simple, false, OpWidth::grows},    {Op::shr, false, OpUnit::simple, false, OpWidth::grows},
-    {Op::eq, true, OpUnit::simple, true, OpWidth::grows},       {Op::ne, true, OpUnit::simple, true, OpWidth::grows},
-    {Op::lt, true, OpUnit::simple, true, OpWidth::grows},       {Op::le, true, OpUnit::simple, true, OpWidth::grows},
-    {Op::fma, false, OpUnit::fma, false, OpWidth::grows},       {Op::select, true, OpUnit::choice, true, OpWidth::keeps},
+    {Op::neg, false, OpUnit::simple, true},    {Op::abs, false, OpUnit::simple, true},        {Op::sqrt, false, OpUnit::slow, false},
+    {Op::floor, false, OpUnit::simple, false}, {Op::ceil, false, OpUnit::simple, false},      {Op::round, false, OpUnit::simple, false},
+    {Op::trunc, false, OpUnit::simple, false}, {Op::logical_not, true, OpUnit::simple, true}, {Op::add, false, OpUnit::simple, true},
+    {Op::sub, false, OpUnit::simple, true},    {Op::mul, false, OpUnit::simple, true},        {Op::div, false, OpUnit::slow, true},
+    {Op::mod, false, OpUnit::simple, true},    {Op::min, true, OpUnit::simple, true},         {Op::max, true, OpUnit::simple, true},
+    {Op::bit_and, true, OpUnit::simple, true}, {Op::bit_or, true, OpUnit::simple, true},      {Op::bit_xor, true, OpUnit::simple, true},
+    {Op::shl, false, OpUnit::simple, false},   {Op::shr, false, OpUnit::simple, false},       {Op::eq, true, OpUnit::simple, true},
+    {Op::ne, true, OpUnit::simple, true},      {Op::lt, true, OpUnit::simple, true},          {Op::le, true, OpUnit::simple, true},
+    {Op::fma, false, OpUnit::fma, false},      {Op::select, true, OpUnit::choice, true},
 }};
 static_assert(
     [] {

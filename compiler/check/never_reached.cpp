@@ -14,8 +14,8 @@ static bool never_holds(const Expr &condition, const Bounds &known) {
     return false;
 }
 
-bool is_never_reached(const Scope &where, const Bounds &dims) {
-    for (Scope s = where; s; s = s->outer) {
+bool is_never_reached(const EnclosingScope &where, const Bounds &dims) {
+    for (EnclosingScope s = where; s; s = s->outer) {
         const bool is_loop = s->count.defined(), is_condition = s->condition.defined();
         if (!is_loop && !is_condition) continue;
         Bounds around = dims;

@@ -45,15 +45,15 @@ TouchedBuffers TeamAccesses::touched_in(const TileBody &body) const {
     return all;
 }
 
-Scope TeamAccesses::inside(const Scope &outer, const Loop &n) {
+EnclosingScope TeamAccesses::inside(const EnclosingScope &outer, const Loop &n) {
     return std::make_shared<TileScope>(TileScope{outer, n.variable, Expr(0), n.count - 1, n.count, {}});
 }
 
-Scope TeamAccesses::inside(const Scope &outer, const Expr &condition) {
+EnclosingScope TeamAccesses::inside(const EnclosingScope &outer, const Expr &condition) {
     return std::make_shared<TileScope>(TileScope{outer, "", {}, {}, {}, condition});
 }
 
-Scope TeamAccesses::inside(const Scope &outer, const Let &n) const {
+EnclosingScope TeamAccesses::inside(const EnclosingScope &outer, const Let &n) const {
     TileScope more{outer, n.variable, n.value, n.value, {}, {}};
     if (n.value.is_operation(Op::div) || n.value.is_operation(Op::mod)) {  // a digit: its range says more than its value
         Bounds facts(dims_);
@@ -63,7 +63,7 @@ Scope TeamAccesses::inside(const Scope &outer, const Let &n) const {
     return std::make_shared<TileScope>(std::move(more));
 }
 
-void TeamAccesses::accesses_of(const Expr &e, const Scope &scope, std::vector<TileAccess> &all) const {
+void TeamAccesses::accesses_of(const Expr &e, const EnclosingScope &scope, std::vector<TileAccess> &all) const {
     walk(e, [&](const Expr &n) {
         if (n.kind() != ExprKind::load) return;
         size_t rank = n->args.size() - (n->guarded ? 2 : 0);
@@ -72,7 +72,7 @@ void TeamAccesses::accesses_of(const Expr &e, const Scope &scope, std::vector<Ti
     });
 }
 
-void TeamAccesses::accesses_of(const TileBody &body, const Scope &scope, std::vector<TileAccess> &all) const {
+void TeamAccesses::accesses_of(const TileBody &body, const EnclosingScope &scope, std::vector<TileAccess> &all) const {
     for (const auto &node : body) {
         for (const Expr &e : expressions_of(*node)) accesses_of(e, scope, all);
         std::visit(Overloaded{
@@ -96,7 +96,7 @@ const std::set<std::string> &TeamAccesses::apart_in(const Loop &loop, const Touc
     auto [it, fresh] = apart_in_.emplace(loop.variable, std::set<std::string>{});
     if (!fresh) return it->second;
     std::vector<TileAccess> all;
-    Scope within = inside(scope_, loop);
+    EnclosingScope within = inside(scope_, loop);
     accesses_of(loop.body, within, all);
     Bounds facts(dims_);
     add_facts(facts, scope_, nullptr, Facts::conditions);

@@ -39,7 +39,7 @@ public:
     // Runs `visit` with the scope inside of the loop, of the let, or where the condition holds.
     template <class Node, class Visit>
     void within(const Node &node, const Visit &visit) {
-        const Scope outer = scope_;
+        const EnclosingScope outer = scope_;
         scope_ = inside(outer, node);
         visit();
         scope_ = outer;
@@ -47,16 +47,16 @@ public:
 
 private:
     const std::vector<Dim> &dims_;
-    Scope scope_;
+    EnclosingScope scope_;
     std::set<std::string> private_;                          // registers of one thread each
     std::map<std::string, std::set<std::string>> apart_in_;  // by loop variable: buffers in which its iterations do not meet
 
-    static Scope inside(const Scope &outer, const Loop &n);
-    static Scope inside(const Scope &outer, const Expr &condition);
-    Scope inside(const Scope &outer, const Let &n) const;
+    static EnclosingScope inside(const EnclosingScope &outer, const Loop &n);
+    static EnclosingScope inside(const EnclosingScope &outer, const Expr &condition);
+    EnclosingScope inside(const EnclosingScope &outer, const Let &n) const;
     void read(const Expr &e, TouchedBuffers &touched) const;
-    void accesses_of(const Expr &e, const Scope &scope, std::vector<TileAccess> &all) const;
-    void accesses_of(const TileBody &body, const Scope &scope, std::vector<TileAccess> &all) const;
+    void accesses_of(const Expr &e, const EnclosingScope &scope, std::vector<TileAccess> &all) const;
+    void accesses_of(const TileBody &body, const EnclosingScope &scope, std::vector<TileAccess> &all) const;
     const std::set<std::string> &apart_in(const Loop &loop, const TouchedBuffers &candidates);
 };
 

@@ -51,7 +51,8 @@ static void assume_quotients(Bounds &facts, const Expr &condition) {
     if (equal(quotient->args[0], y)) facts.assume(quotient + 1 <= (y + Expr(unit - 1)) / c);
 }
 
-void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which, const std::map<std::string, Expr> &names) {
+void add_facts(Bounds &facts, const EnclosingScope &scope, const EnclosingScope &end, Facts which,
+               const std::map<std::string, Expr> &names) {
     if (!scope || scope == end) return;
     add_facts(facts, scope->outer, end, which, names);
     auto named = [&](const Expr &e) { return names.empty() ? e : substitute(e, names); };
@@ -69,9 +70,9 @@ void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which,
     if (which == Facts::counts && scope->count.defined()) assume_positive(facts, named(scope->count));
 }
 
-static std::map<std::string, Expr> others(const Scope &scope, const Scope &end) {
+static std::map<std::string, Expr> others(const EnclosingScope &scope, const EnclosingScope &end) {
     std::map<std::string, Expr> names;
-    for (Scope s = scope; s && s != end; s = s->outer)
+    for (EnclosingScope s = scope; s && s != end; s = s->outer)
         if (!s->variable.empty()) names[s->variable] = variable(s->variable + "'");
     return names;
 }
@@ -109,7 +110,7 @@ static int64_t coefficient_of(const std::string &digit, const Expr &index, const
 // prover, and is shown once for an access, however many others there are.
 class Strips {
 public:
-    Strips(const Bounds &outside, const Scope &loop, const std::string &digit) : outside_(outside), loop_(loop), digit_(digit) {}
+    Strips(const Bounds &outside, const EnclosingScope &loop, const std::string &digit) : outside_(outside), loop_(loop), digit_(digit) {}
 
     bool hold(const TileAccess &first, const TileAccess &second) {
         for (Facts which : {Facts::conditions, Facts::ranges})
@@ -131,7 +132,7 @@ private:
         std::optional<bool> below, above;
     };
     const Bounds &outside_;
-    const Scope &loop_;
+    const EnclosingScope &loop_;
     const std::string &digit_;
     std::map<std::pair<const TileScope *, Facts>, Bounds> facts_;
     std::map<std::pair<const TileAccess *, Facts>, std::vector<Side>> sides_;
@@ -151,15 +152,15 @@ private:
 };
 
 // Whether `first` at one iteration and `second` at one with a larger digit are always apart.
-static bool apart(const Bounds &outside, const Scope &loop, const std::string &digit, const TileAccess &first, const TileAccess &second,
-                  Facts which) {
-    const Scope &end = loop->outer;
+static bool apart(const Bounds &outside, const EnclosingScope &loop, const std::string &digit, const TileAccess &first,
+                  const TileAccess &second, Facts which) {
+    const EnclosingScope &end = loop->outer;
     std::map<std::string, Expr> names = others(second.scope, end);
     Bounds facts = outside;
     add_facts(facts, first.scope, end, which);
     // The larger digit is bound again, above the smaller one.
     std::vector<const TileScope *> inner;
-    for (Scope s = second.scope; s && s != end; s = s->outer) inner.push_back(s.get());
+    for (EnclosingScope s = second.scope; s && s != end; s = s->outer) inner.push_back(s.get());
     for (auto s = inner.rbegin(); s != inner.rend(); ++s) {
         if ((*s)->variable.empty()) {
             assume_quotients(facts, substitute((*s)->condition, names));
@@ -186,7 +187,7 @@ static bool apart(const Bounds &outside, const Scope &loop, const std::string &d
     return false;
 }
 
-std::optional<TileConflict> find_conflict(const Bounds &facts, const Scope &loop, const std::vector<std::string> &digits,
+std::optional<TileConflict> find_conflict(const Bounds &facts, const EnclosingScope &loop, const std::vector<std::string> &digits,
                                           const std::vector<const TileAccess *> &accesses) {
     for (const std::string &digit : digits) {
         Strips strips(facts, loop, digit);

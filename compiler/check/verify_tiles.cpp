@@ -60,7 +60,7 @@ private:
     };
     std::map<std::string, Declared> buffers;
     std::set<std::string> variables;
-    Scope scope;
+    EnclosingScope scope;
     std::vector<LoopKind> loops;
     std::vector<TileAccess> accesses;
     int64_t stack_bytes = 0;
@@ -99,11 +99,11 @@ private:
         return name + "[" + join(text) + "]";
     }
 
-    bool never_runs(const Scope &where) const { return is_never_reached(where, dim_facts); }
+    bool never_runs(const EnclosingScope &where) const { return is_never_reached(where, dim_facts); }
     // The same where a failure would be a bug of ours: it does not depend on how many steps are left.
-    bool surely_never_runs(const Scope &where) const { return is_never_reached(where, Bounds(program.dims)); }
+    bool surely_never_runs(const EnclosingScope &where) const { return is_never_reached(where, Bounds(program.dims)); }
 
-    void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known, const Scope &where) {
+    void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known, const EnclosingScope &where) {
         const Buffer &b = find(name);
         std::optional<Bounds> less, more;
         auto holds = [&](const Expr &condition) {
@@ -139,7 +139,7 @@ private:
     }
 
     // Names, ranks and ranges of everything that is evaluated under `known`, in `where`.
-    void check(const Expr &e, const Bounds &known, const Scope &where, std::set<const Expr::Node *> &seen) {
+    void check(const Expr &e, const Bounds &known, const EnclosingScope &where, std::set<const Expr::Node *> &seen) {
         if (!seen.insert(e.get()).second) return;
         size_t plain = e->args.size();
         switch (e.kind()) {
@@ -158,7 +158,7 @@ private:
             if (!stored.count(b.name) && !surely_never_runs(where)) fail(b.name + " is read before anything is stored to it");
             size_t rank = plain - (e->guarded ? 2 : 0);
             std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
-            Scope inner = where;
+            EnclosingScope inner = where;
             Bounds under = known;
             std::set<const Expr::Node *> seen_under;
             if (e->guarded) {
@@ -198,7 +198,7 @@ private:
     template <typename F>
     void within(TileScope more, F inside) {
         Bounds outside = facts;
-        Scope before = scope;
+        EnclosingScope before = scope;
         more.outer = scope;
         scope = std::make_shared<TileScope>(std::move(more));
         bool fresh = scope->variable.empty() || variables.insert(scope->variable).second;
@@ -277,7 +277,7 @@ private:
         walk(loop.body, [&](const TileNode &n) {
             if (auto *c = std::get_if<Compute>(&n); c && buffers.count(c->buffer)) stored.insert(c->buffer);
         });
-        Scope inside;
+        EnclosingScope inside;
         within({nullptr, loop.variable, Expr(0), loop.count - 1, loop.count, {}}, [&] {
             inside = scope;
             visit(loop.body);
@@ -307,7 +307,7 @@ private:
         return it != buffers.end() && it->second.depth <= depth;
     }
 
-    void check_races(const Loop &loop, const Scope &inside, size_t first, size_t depth) {
+    void check_races(const Loop &loop, const EnclosingScope &inside, size_t first, size_t depth) {
         std::map<std::string, std::vector<const TileAccess *>> by_buffer;
         for (size_t i = first; i < accesses.size(); i++)
             if (outlives(accesses[i].buffer, depth)) by_buffer[accesses[i].buffer].push_back(&accesses[i]);
@@ -333,7 +333,7 @@ private:
         check(value);
         for (const Expr &e : index) check(e);
         if (guard.defined()) check(guard);
-        Scope inner = scope;
+        EnclosingScope inner = scope;
         Bounds under = facts;
         if (guard.defined()) {
             under.assume(guard);

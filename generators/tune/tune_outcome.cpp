@@ -449,7 +449,7 @@ void write_page(const TuneRun &run, const CampaignResult &r, const std::optional
     const ScheduledKernel &p = run.prepared;
     const CampaignTask &task = run.task;
     const TuneOptions &options = run.options;
-    Report report{task.name, base_name(run, r), r, p.request.target, task.space.threads, {}, "", file.string(), {}};
+    Report report{task.name, base_name(run, r), r, p.request.target, task.space.threads, Work(), "", file.string(), {}};
     report.work = work_of(p.request.bound, r.base.program, all_extents(p.request.bound, task.space.extents));
     if (p.choice.match.schedule && artifact) report.changes = diff(*p.choice.match.schedule, *artifact, run.library);
     const ordered_json &id = task.identity;

@@ -29,12 +29,14 @@ TEST_CASE("a report is one page that needs nothing else, and what it quotes is e
     r.trials = {trial(0, Verdict::measured, 1, ""), trial(1, Verdict::crashed, 0, "<script>alert('x')</script>"),
                 trial(2, Verdict::measured, 2.02, ""), trial(3, Verdict::slow, 0.4, "")};
     r.ablations = {{{{"y", "micro"}}, 1.5}, {{{"y", "pack"}}, 0}};
+    Work work;
+    work.operations = 1e9, work.bytes = 1e6;
     Report report{"matmul/<b>",
                   "matmul/avx2",
                   r,
                   target_named("avx2"),
                   1,
-                  {1e9, 1e6},
+                  work,
                   "/stages/y/micro/M   4 -> 6\n",
                   "schedules/a&b.json",
                   {{"machine", "a \"processor\""}}};

@@ -1,4 +1,5 @@
 // Results that go past the caches: rows, tiles and blocks of maps and folds, in loops of every kind.
+#include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 #include "tests/compiler/cases.h"
 

@@ -13,7 +13,7 @@ namespace tessera {
 // Whether iterations of i < |N| that store to `index` are apart; j runs over `inner` inside.
 static bool apart(const std::vector<Expr> &index, const Expr &inner, const Expr &where = {}) {
     auto i_scope = std::make_shared<TileScope>(TileScope{nullptr, "i", Expr(0), extent("N") - 1, extent("N"), {}});
-    Scope scope = std::make_shared<TileScope>(TileScope{i_scope, "j", Expr(0), inner - 1, inner, {}});
+    EnclosingScope scope = std::make_shared<TileScope>(TileScope{i_scope, "j", Expr(0), inner - 1, inner, {}});
     if (where.defined()) scope = std::make_shared<TileScope>(TileScope{scope, "", {}, {}, {}, where});
     TileAccess access{"b", index, true, scope};
     return !find_conflict(Bounds(std::vector<Dim>{symbolic_dim("N")}), i_scope, {"i"}, {&access});
@@ -36,7 +36,7 @@ TEST_CASE("iterations are apart where one axis tells them apart") {
 TEST_CASE("threads that step over one another are apart") {
     Expr j = variable("j");
     auto t = std::make_shared<TileScope>(TileScope{nullptr, "t", Expr(0), Expr(7), Expr(8), {}});
-    Scope scope = std::make_shared<TileScope>(TileScope{t, "j", Expr(0), extent("N") - 1, extent("N"), {}});
+    EnclosingScope scope = std::make_shared<TileScope>(TileScope{t, "j", Expr(0), extent("N") - 1, extent("N"), {}});
     auto meets = [&](const Expr &index) {
         TileAccess access{"b", {index}, true, scope};
         return find_conflict(Bounds(std::vector<Dim>{symbolic_dim("N")}), t, {"t"}, {&access}).has_value();
