@@ -140,7 +140,7 @@ TEST_CASE("what is no family is refused where it is added") {
         {"expected a meaning that is a value of the accumulator's type, f32; got none. State it over left(0) and input(0), input(1), …"});
     refused([](Instruction &f) { f.meaning = left(0, DType::f32) + parameter("p", DType::f32); },
             {"expected a meaning over left(0) of f32 and, of each of 2 products, input(2 * i) of bf16 and input(2 * i + 1) of bf16, in "
-             "operations; it has p. Expand functions (expand_functions)."});
+             "operations; it has $p. Expand functions (expand_functions)."});
     refused(
         [](Instruction &f) {
             f.meaning = fma(operand(0, DType::f32, DType::bf16), operand(1, DType::f32, DType::bf16), left(0, DType::f32));
