@@ -1,6 +1,7 @@
 #include "schedules/artifact/read.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "schedules/knobs/canonical.h"
@@ -41,6 +42,15 @@ const json &array(const json &value, const FieldPlace &where, const std::string 
 std::string string(const json &value, const FieldPlace &where, const std::string &expected) {
     want(value.is_string(), value, where, expected, "Write it in quotes.");
     return value.get<std::string>();
+}
+
+// Which families there are is the compiler's to say; here a name is only a name.
+std::string family(const json &value, const FieldPlace &where) {
+    const std::string name = string(value, where, "an instruction family");
+    const auto is_of_names = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), is_of_names);
+    want(is_name, value, where, "an instruction family, a name of letters, digits and '_'", "Write one such as fma or dot2.");
+    return name;
 }
 
 int64_t integer(const json &value, const FieldPlace &where, int64_t low, int64_t high, const std::string &what) {
@@ -308,7 +318,7 @@ void read_knob(Knob knob, const json &value, const std::set<std::string> &stages
         each(value, where, "dims and splits",
              [&](const std::string &dim, const json &how, const FieldPlace &at) { k.split[dim] = split(how, at); });
         break;
-    case Knob::instruction: k.instruction = string(value, where, "an instruction family"); break;
+    case Knob::instruction: k.instruction = family(value, where); break;
     case Knob::call: k.call = choice(value, where, {"inline", "once"}); break;
     case Knob::use: k.use = use(value, where); break;
     case Knob::warps: k.warps = integer(value, where, 1, 32, "a number of warps"); break;

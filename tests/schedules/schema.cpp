@@ -182,7 +182,7 @@ TEST_CASE("what is broken is refused by the schema and by the parser") {
                                                               {acc + "split/R/size", 64},
                                                               {acc + "use", "../x"},
                                                               {acc + "use", 3},
-                                                              {acc + "instruction", ""},
+                                                              {acc + "instruction", ""}, {acc + "instruction", "a b"},
                                                               {acc + "call", "twice"},
                                                               {acc + "warps", 0},
                                                               {acc + "warps", 33},
