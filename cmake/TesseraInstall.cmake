@@ -10,7 +10,7 @@ set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tessera-generator EXPORT TesseraTargets)
-install(TARGETS tessera_runtime EXPORT TesseraRuntime)
+install(TARGETS tessera_runtime tessera_load EXPORT TesseraRuntime)
 install(TARGETS tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel
   tessera_autotune tessera_generators EXPORT TesseraLibraries)
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}")
@@ -20,6 +20,7 @@ install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}"
 # An application includes "tessera.h"; below include/tessera the folders are as in the checkout.
 install(FILES runtime/abi/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/abi")
+install(FILES runtime/load/load.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/load")
 # For GPUs: sources, since the libraries that they need are the application's choice.
 install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}")
 install(DIRECTORY support algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
@@ -28,7 +29,7 @@ install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tesser
 install(FILES schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json DESTINATION "${schedules_dir}")
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
-install(DIRECTORY runtime/abi runtime/cpu DESTINATION "${runtime_dir}" FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
+install(DIRECTORY runtime/abi runtime/cpu runtime/load DESTINATION "${runtime_dir}" FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
 install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
 install(FILES "${HALIDE_ROOT}/share/doc/Halide/LICENSE.txt" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.Halide)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

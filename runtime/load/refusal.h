@@ -1,0 +1,20 @@
+/** How everything here says no. */
+#ifndef TESSERA_LOAD_REFUSAL_H
+#define TESSERA_LOAD_REFUSAL_H
+
+#include "runtime/load/load.h"
+
+/** Most characters of a name from a file that a message shows. */
+#define TESS_LOAD_SHOWN_NAME 100
+
+/** Writes the message, and gives the status. What is not printable becomes '?': names are a stranger's. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+TessLoadStatus
+tess_load_refuse(TessLoadError *error, TessLoadStatus status, const char *format, ...);
+
+/** Puts the file's path in front of what was written. */
+void tess_load_blame_file(TessLoadError *error, const char *path);
+
+#endif
