@@ -9,6 +9,7 @@
 #include "generators/check/check_command.h"
 #include "generators/commands/bench.h"
 #include "generators/commands/cost_model_command.h"
+#include "generators/commands/error_form.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/inspect.h"
 #include "generators/commands/list.h"
@@ -43,6 +44,7 @@ static int run(int argc, char **argv, const Registry &registry) {
 }
 
 int generator_main(int argc, char **argv, const Registry &registry) {
+    set_error_form(error_form_of(argc, argv));
     std::signal(SIGXFSZ, SIG_IGN);  // writing then fails, with a reason
     try {
         const int code = run(argc, argv, registry);
@@ -53,11 +55,11 @@ int generator_main(int argc, char **argv, const Registry &registry) {
                                                  ". Free some space, or send it elsewhere.");
         return code;
     } catch (const UserError &error) {
-        std::cerr << error.what() << "\n";
+        print(error);
         return exit_user_error;
-    } catch (const InternalError &error) { std::cerr << error.what() << "\n"; } catch (const std::exception &error) {
-        std::cerr << InternalError(error.what()).what() << "\n";
-    } catch (...) { std::cerr << InternalError("something unknown was thrown").what() << "\n"; }
+    } catch (const InternalError &error) { print(error); } catch (const std::exception &error) {
+        print(InternalError(error.what()));
+    } catch (...) { print(InternalError("something unknown was thrown")); }
     return exit_internal_error;
 }
 

@@ -15,7 +15,7 @@ static bool contains(const std::vector<std::string> &names, const std::string &n
 }
 
 Tile::Tile(Builder *builder, Expr value, std::vector<std::string> dims)
-    : builder_(builder), value_(std::move(value)), dims_(std::move(dims)) {}
+    : builder_(builder), value_(std::move(value)), dims_(std::move(dims)), span_(SpanScope::current()) {}
 
 std::string Tile::describe() const {
     if (!value_.defined()) return "nothing";
@@ -47,7 +47,8 @@ static bool is_whole(const Tile &tile) {
     return true;
 }
 
-Tile Tile::named(const std::string &name) const {
+Tile Tile::named(const std::string &name, Span caller) const {
+    const SpanScope line = SpanScope::entered(caller);
     const Expr &v = defined().value_;
     // A tile that is just a nameless fold gives the fold its name.
     if (v.kind() == ExprKind::load && builder_->anonymous_.count(v->name) && is_whole(*this)) {
@@ -57,7 +58,8 @@ Tile Tile::named(const std::string &name) const {
     return builder_->make_stage(name, *this);
 }
 
-Tile Tile::at(const std::map<std::string, Expr> &index, std::vector<std::string> dims) const {
+Tile Tile::at(const std::map<std::string, Expr> &index, std::vector<std::string> dims, Span caller) const {
+    const SpanScope line = SpanScope::entered(caller);
     for (auto &[dim, e] : index)
         if (!contains(dims_, dim))
             throw UserError("shape.unknown-dim", describe() + ": it has no dim '" + dim + "' to read at another index; its dims are " +
@@ -75,7 +77,8 @@ static bool same(const Dim &a, const Dim &b) {
            a.max == b.max && a.equals == b.equals;
 }
 
-Dim Builder::dim(const Dim &d) {
+Dim Builder::dim(const Dim &d, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     if (const Dim *known = algorithm_.find_dim(d.name)) {
         if (!same(*known, d))
             throw UserError("algorithm.dim", algorithm_.name + ": dim '" + d.name +
@@ -84,13 +87,21 @@ Dim Builder::dim(const Dim &d) {
         return *known;
     }
     algorithm_.dims.push_back(d);
+    algorithm_.dims.back().span = SpanScope::current();
     return d;
 }
 
-Dim Builder::dim(const std::string &name) { return dim(symbolic_dim(name)); }
-Dim Builder::dim(const std::string &name, int64_t value) { return dim(fixed_dim(name, value)); }
+Dim Builder::dim(const std::string &name, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return dim(symbolic_dim(name));
+}
+Dim Builder::dim(const std::string &name, int64_t value, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return dim(fixed_dim(name, value));
+}
 
-Dim Builder::dim_named(const std::string &name) const {
+Dim Builder::dim_named(const std::string &name, Span caller) const {
+    const SpanScope line = SpanScope::entered(caller);
     if (const Dim *known = algorithm_.find_dim(name)) return *known;
     const std::vector<std::string> names = names_of(algorithm_.dims);
     throw UserError("algorithm.unknown-dim", algorithm_.name + ": there is no dim '" + name + "'; the dims are " + join(names) + "." +
@@ -123,35 +134,40 @@ Tile Builder::stored(const Tensor &t) const {
 
 static Tensor tensor(const std::string &name, DType dtype, const std::vector<Dim> &dims, Role role) {
     Tensor t;
-    t.name = name, t.dtype = dtype, t.dims = names_of(dims), t.role = role;
+    t.name = name, t.dtype = dtype, t.dims = names_of(dims), t.role = role, t.span = SpanScope::current();
     return t;
 }
 
-Tile Builder::input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype) {
+Tile Builder::input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     for (const Dim &d : dims) dim(d);
     algorithm_.tensors.push_back(tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::input));
     return stored(algorithm_.tensors.back());
 }
 
-Tile Builder::state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype) {
+Tile Builder::state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     for (const Dim &d : dims) dim(d);
     algorithm_.tensors.push_back(tensor(name, dtype.value_or(algorithm_.numerics.state_type()), dims, Role::state));
     return stored(algorithm_.tensors.back());
 }
 
-Tile Builder::parameter(const std::string &name, DType dtype) {
+Tile Builder::parameter(const std::string &name, DType dtype, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     algorithm_.parameters.push_back({name, dtype});
     return Tile(this, tessera::parameter(name, dtype), {});
 }
 
-Tile Builder::parameter(const std::string &name, DType dtype, const LowerEnd &least, const UpperEnd &most) {
+Tile Builder::parameter(const std::string &name, DType dtype, const LowerEnd &least, const UpperEnd &most, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Tile tile = parameter(name, dtype);
     algorithm_.parameters.back().range = parameter_range(algorithm_.name + ", parameter '" + name + "'", dtype, least, most);
     return tile;
 }
 
-Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values,
-                       std::optional<DType> dtype) {
+Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values, std::optional<DType> dtype,
+                       Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     for (const Dim &d : dims) dim(d);
     Tensor t = tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::constant);
     for (double v : values) t.values.push_back(number(algorithm_.name + ": the table '" + name + "'", t.dtype, v)->value);
@@ -159,10 +175,17 @@ Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, co
     return stored(t);
 }
 
-Tile Builder::index(const Dim &d) { return Tile(this, variable(dim(d).name), {d.name}); }
-Tile Builder::scalar(DType dtype, double value) { return Tile(this, number(algorithm_.name + ": a scalar", dtype, value), {}); }
+Tile Builder::index(const Dim &d, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return Tile(this, variable(dim(d).name), {d.name});
+}
+Tile Builder::scalar(DType dtype, double value, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return Tile(this, number(algorithm_.name + ": a scalar", dtype, value), {});
+}
 
-Tile Builder::tile(Expr value, const std::vector<Dim> &dims) {
+Tile Builder::tile(Expr value, const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     for (const Dim &d : dims) dim(d);
     return Tile(this, std::move(value), names_of(dims));
 }
@@ -173,8 +196,9 @@ std::string Builder::fresh(const std::string &base) {
     return name;
 }
 
-Tile Builder::make_stage(const std::string &name, const Tile &tile) {
-    const Stage stage{scoped(name), tile.dims(), Map(tile.value())};
+Tile Builder::make_stage(const std::string &name, const Tile &tile, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    const Stage stage{scoped(name), tile.dims(), Map(tile.value()), {}, SpanScope::current()};
     algorithm_.steps.emplace_back(stage);
     return stored(results_of(stage)[0]);
 }
@@ -214,7 +238,8 @@ static bool is_position(const Tile &tile) {
 // An operand that a fold would compute again for every point of dims that it does not have becomes a stage.
 Tile Builder::materialized(const Tile &tile, const std::string &name) {
     if (is_load(tile) || is_position(tile) || tile.value().is_constant() || tile.dims().empty()) return tile;
-    std::string full = fresh(name);
+    const std::string full = fresh(name);
+    const SpanScope line(tile.span() ? tile.span() : SpanScope::current());
     return make_stage(full.substr(prefix_.size()), tile);
 }
 
@@ -245,7 +270,8 @@ std::vector<Expr> Builder::operands(const Monoid &monoid, const std::vector<Tile
 
 // A stage that takes the name of the first tile that is named after it.
 std::vector<Tile> Builder::make_fold(const Stage &made) {
-    const Stage stage = map_monoid(made, [&](const Monoid &m) { return with_identity_of_elements(m, inputs_of(made)); });
+    Stage stage = map_monoid(made, [&](const Monoid &m) { return with_identity_of_elements(m, inputs_of(made)); });
+    stage.span = SpanScope::current();
     algorithm_.steps.emplace_back(stage);
     anonymous_.insert(stage.name);
     std::vector<Tile> parts;
@@ -264,7 +290,8 @@ static void check_one_part(const std::string &algorithm, const std::string &func
 }
 
 std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
-                                const Tile &where) {
+                                const Tile &where, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const std::vector<std::string> all = dims_of_all(inputs);
     for (const std::string &d : over)
         if (!contains(all, d) && !inputs.empty())
@@ -295,7 +322,8 @@ static Expr begins_segment(const Expr &ids, const std::string &along, ScanDirect
 }
 
 std::vector<Tile> Builder::scan_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const Dim &along, bool inclusive,
-                                      ScanDirection direction, const Tile &segments) {
+                                      ScanDirection direction, const Tile &segments, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const std::vector<std::string> dims = dims_of_all(inputs);
     const std::string scanned = inputs.empty() ? "nothing" : inputs[0].describe();
     if (!contains(dims, along.name))
@@ -319,14 +347,16 @@ std::vector<Tile> Builder::scan_parts(const Monoid &monoid, const std::vector<Ti
     return make_fold({fresh("scan"), dims, scan});
 }
 
-Tile Builder::scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive, ScanDirection direction,
-                   const Tile &segments) {
+Tile Builder::scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive, ScanDirection direction, const Tile &segments,
+                   Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     check_one_part(algorithm_.name, "scan", monoid);
     return scan_parts(monoid, {input}, along, inclusive, direction, segments)[0];
 }
 
 std::vector<Tile> Builder::scatter_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<Tile> &at,
-                                         const std::vector<Dim> &dims) {
+                                         const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     for (const Dim &d : dims) dim(d);
     if (at.size() != dims.size())
         throw UserError("algorithm.scatter", algorithm_.name + ": scatter of " + (inputs.empty() ? "nothing" : inputs[0].describe()) +
@@ -346,12 +376,14 @@ std::vector<Tile> Builder::scatter_parts(const Monoid &monoid, const std::vector
     return make_fold({fresh("scatter"), names_of(dims), reduce});
 }
 
-Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims) {
+Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     check_one_part(algorithm_.name, "scatter", monoid);
     return scatter_parts(monoid, {input}, at, dims)[0];
 }
 
-void Builder::update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value) {
+void Builder::update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Expr target = load_in(state);
     const Tensor *tensor = target.kind() == ExprKind::load ? algorithm_.find_tensor(target->name) : nullptr;
     if (!tensor || tensor->role != Role::state)
@@ -361,11 +393,15 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     Write to{tensor->name, {}};
     for (const Tile &t : index) to.index.push_back(cast(DType::index, t.value()));
     algorithm_.steps.emplace_back(
-        Stage{scoped(name), value.dims(),
-              Map(std::move(to), is_float(tensor->dtype) ? kept(tensor->dtype, value.value()) : cast(tensor->dtype, value.value()))});
+        Stage{scoped(name),
+              value.dims(),
+              Map(std::move(to), is_float(tensor->dtype) ? kept(tensor->dtype, value.value()) : cast(tensor->dtype, value.value())),
+              {},
+              SpanScope::current()});
 }
 
-Builder &Builder::output_in_place(const Tile &donated, const Tile &value) {
+Builder &Builder::output_in_place(const Tile &donated, const Tile &value, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Expr whole = load_in(donated);
     auto tensor = std::find_if(algorithm_.tensors.begin(), algorithm_.tensors.end(), [&](const Tensor &t) {
         return t.role == Role::input && whole.kind() == ExprKind::load && t.name == whole->name && t.dims == donated.dims();
@@ -423,12 +459,14 @@ std::vector<std::string> Builder::dims_of(const std::string &tensor) const {
 }
 
 std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
-                                const std::map<std::string, Tile> &parameters) {
+                                const std::map<std::string, Tile> &parameters, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     return bind(scope, callee, std::nullopt, arguments, parameters);
 }
 
 std::vector<Tile> Builder::repeat(const std::string &scope, const Algorithm &callee, const Repeat &rounds,
-                                  const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters) {
+                                  const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     dim_named(rounds.dim);
     return bind(scope, callee, rounds, arguments, parameters);
 }
@@ -446,6 +484,7 @@ std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &calle
     call.scope = scoped(scope);
     call.callee = std::make_shared<const Algorithm>(callee);
     call.repeat = rounds;
+    call.span = SpanScope::current();
     size_t next = 0;
     const std::string subject = algorithm_.name + "." + scope + ": ";
     auto bind_dim = [&](const std::string &from, const std::string &to, const Tile &tile) {
@@ -502,7 +541,8 @@ bool Builder::name_result(const Tile &tile, const std::string &name) {
     return false;
 }
 
-Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype) {
+Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.output_type() : tile.dtype());
     if (type == tile.dtype() && name_result(tile, scoped(name))) {
         algorithm_.outputs.push_back(scoped(name));
@@ -519,7 +559,8 @@ Builder &Builder::large(const std::string &name) {
     return *this;
 }
 
-Algorithm Builder::build() const {
+Algorithm Builder::build(Span caller) const {
+    const SpanScope line = SpanScope::entered(caller);
     auto last_name = [&](std::string name) {
         for (auto it = renamed_.find(name); it != renamed_.end(); it = renamed_.find(name)) name = it->second;
         return name;
@@ -554,7 +595,10 @@ void Builder::has_effect(Effect effect, const std::string &subject, const std::s
     (effect == Effect::memory ? algorithm_.updates_state : algorithm_.draws) = true;
 }
 
-void Builder::draws() { has_effect(Effect::random, prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1), "draws random numbers"); }
+void Builder::draws(Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    has_effect(Effect::random, prefix_.empty() ? "" : prefix_.substr(0, prefix_.size() - 1), "draws random numbers");
+}
 Builder::Suspended Builder::suspend(const std::vector<Effect> &effects) { return Suspended(*this, effects); }
 
 Builder::Scope Builder::scope(const std::string &prefix) { return Scope(*this, prefix); }

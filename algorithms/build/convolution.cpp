@@ -44,7 +44,8 @@ static void check_has(const char *function, const Tile &x, const Dim &d) {
                                             join(x.dims()) + "." + did_you_mean(d.name, x.dims()));
 }
 
-Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside) {
+Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Tile moved = x;
     Expr inside;
     for (size_t i = 0; i < from.size(); i++) {
@@ -65,7 +66,8 @@ Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to
     return Tile(&x.builder(), select(inside, read_where(value, inside), fill), moved.dims());
 }
 
-Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &taps, const Window &window) {
+Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &taps, const Window &window, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     check_has("windows", x, padded);
     Builder &f = x.builder();
     Expr at = variable(f.dim(positions).name) * Expr(window.stride) + variable(f.dim(taps).name) * Expr(window.dilation);
@@ -74,7 +76,9 @@ Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &
     return x.at({{padded.name, at}}, dims);
 }
 
-Windows2d windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside) {
+Windows2d windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside,
+                    Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Dim HP = padded_dim("HP", H, window), WP = padded_dim("WP", W, window);
     const Dim P = positions_dim("P", H, R, window), Q = positions_dim("Q", W, S, window);
     const Tile padded = pad(x, {H, W}, {HP, WP}, window, outside).named("padded");
@@ -88,11 +92,13 @@ static std::vector<Dim> joined(std::vector<Dim> taps, const std::vector<Dim> &ch
 }
 
 Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const std::vector<Dim> &channels,
-            const Window &window) {
+            const Window &window, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     return dot(windows2d(x, H, W, R, S, window).tile, w, joined({R, S}, channels));
 }
 
-Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window) {
+Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Dim LP = padded_dim("LP", L, window);
     Tile padded = pad(x, {L}, {LP}, window).named("padded");
     return dot(windows(padded, LP, positions_dim("P", L, R, window), R, window), w, joined({R}, channels));
@@ -120,7 +126,8 @@ Reached reached(Builder &f, const std::string &name, const Dim &in, const Dim &t
 }  // namespace
 
 Tile transposed_conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S,
-                       const std::vector<Dim> &channels, const Window &window, int64_t end) {
+                       const std::vector<Dim> &channels, const Window &window, int64_t end, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Builder &f = x.builder();
     const Reached rows = reached(f, "P", H, R, window, end), columns = reached(f, "Q", W, S, window, end);
     const Expr inside = rows.inside && columns.inside;
@@ -139,12 +146,14 @@ static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S
     return x.builder().fold(monoid, {x}, {R.name, S.name})[0];
 }
 
-Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
+Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const double least = is_float(x.dtype()) ? -INFINITY : static_cast<double>(traits_of(x.dtype()).lowest);
     return pool(max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, least).tile, R, S);
 }
 
-Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
+Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Tile taken = windows2d(x, H, W, R, S, window).tile;
     Tile taps(&x.builder(), cast(x.dtype(), extent(R.name) * extent(S.name)), {});
     return pool(sum_monoid(x.dtype()), taken, R, S) / taps;

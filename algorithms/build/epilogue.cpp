@@ -22,7 +22,8 @@ static Tile activated(const Tile &x, int64_t activation) {
     }
 }
 
-Tile with_epilogue(const Tile &acc, const Dim &channel, const Options &options) {
+Tile with_epilogue(const Tile &acc, const Dim &channel, const Options &options, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Builder &f = acc.builder();
     const auto chosen = [&](const char *option) {
         const auto it = options.find(option);

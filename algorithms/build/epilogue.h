@@ -15,6 +15,6 @@ namespace tessera {
 std::vector<Option> epilogue_options();
 
 // acc (…, channel) with what the options ask for, whose inputs it declares; a missing option is 0.
-Tile with_epilogue(const Tile &acc, const Dim &channel, const Options &options);
+Tile with_epilogue(const Tile &acc, const Dim &channel, const Options &options, Span caller = std::source_location::current());
 
 }  // namespace tessera

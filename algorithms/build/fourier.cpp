@@ -285,10 +285,17 @@ Complex half_turn(Builder &f, int64_t points, DType type, const Expr &k) {
 
 }  // namespace
 
-Tile fft(const Tile &x, const Dim &N) { return transform("fft", x, N, FourierSign::forward, false); }
-Tile ifft(const Tile &x, const Dim &N) { return transform("ifft", x, N, FourierSign::inverse, true); }
+Tile fft(const Tile &x, const Dim &N, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return transform("fft", x, N, FourierSign::forward, false);
+}
+Tile ifft(const Tile &x, const Dim &N, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return transform("ifft", x, N, FourierSign::inverse, true);
+}
 
-Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
+Tile rfft(const Tile &x, const Dim &N, const Dim &K, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     check_fixed("rfft", N, 0), check_fixed("rfft", K, 2 * (N.value / 2 + 1));
     Builder &f = x.builder();
     const std::vector<std::string> dims = dims_with("rfft", x, N, K);
@@ -320,7 +327,8 @@ Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
     return paired(f, bin, K, dims);
 }
 
-Tile irfft(const Tile &x, const Dim &K, const Dim &N) {
+Tile irfft(const Tile &x, const Dim &K, const Dim &N, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     check_fixed("irfft", N, 0), check_fixed("irfft", K, 2 * (N.value / 2 + 1));
     Builder &f = x.builder();
     f.dim(N);

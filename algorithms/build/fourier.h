@@ -33,14 +33,14 @@ void check_fourier_points(int64_t n);
 std::vector<int64_t> fourier_radices(int64_t n);
 
 // The transforms of the pairs along N. UserErrors shape.fft and shape.unknown-dim.
-Tile fft(const Tile &x, const Dim &N);
-Tile ifft(const Tile &x, const Dim &N);
+Tile fft(const Tile &x, const Dim &N, Span caller = std::source_location::current());
+Tile ifft(const Tile &x, const Dim &N, Span caller = std::source_location::current());
 
 // The transform of real x[…, N]. Its first |N| / 2 + 1 points determine the rest, so only those are given, as pairs along K: |K| =
 // 2 (|N| / 2 + 1). For an even |N| it is computed by a transform of half as many points, which are pairs of x.
-Tile rfft(const Tile &x, const Dim &N, const Dim &K);
+Tile rfft(const Tile &x, const Dim &N, const Dim &K, Span caller = std::source_location::current());
 // The inverse of rfft: the real x[…, N] of x[…, K]. The imaginary parts of the first point and, for an even |N|, of the last one
 // count as 0, as in NumPy.
-Tile irfft(const Tile &x, const Dim &K, const Dim &N);
+Tile irfft(const Tile &x, const Dim &K, const Dim &N, Span caller = std::source_location::current());
 
 }  // namespace tessera

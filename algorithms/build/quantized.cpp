@@ -36,7 +36,8 @@ Tile for_each_element(const Tile &shared, const Quantized &q) {
 
 }  // namespace
 
-Quantized quantized(Builder &f, const std::string &name, const std::vector<Dim> &dims, const Quantization &how) {
+Quantized quantized(Builder &f, const std::string &name, const std::vector<Dim> &dims, const Quantization &how, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Quantized q;
     for (const Dim &d : dims) q.dims.push_back(d.name);
     check(name, q.dims, how);
@@ -49,7 +50,8 @@ Quantized quantized(Builder &f, const std::string &name, const std::vector<Dim> 
     return q;
 }
 
-Tile dequantize(const Quantized &q) {
+Tile dequantize(const Quantized &q, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const DType compute = q.codes.builder().numerics().compute;
     Tile code = q.codes;
     if (!is_float(code.dtype())) code = cast(DType::i32, code);
@@ -58,7 +60,8 @@ Tile dequantize(const Quantized &q) {
     return cast(compute, code) * cast(compute, for_each_element(q.scales, q));
 }
 
-Quantized quantize(const Tile &x, const std::string &name, const Quantization &how) {
+Quantized quantize(const Tile &x, const std::string &name, const Quantization &how, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     check(name, x.dims(), how);
     if (how.codes == DType::u8 || how.zeros)
         throw UserError("quantized.type", "quantized tensor '" + name +

@@ -25,15 +25,16 @@ struct Quantized {
 };
 
 // Declares the inputs "<name>", "<name>_scales" and "<name>_zeros". UserError quantized.type, quantized.group or quantized.dims.
-Quantized quantized(Builder &f, const std::string &name, const std::vector<Dim> &dims, const Quantization &how);
+Quantized quantized(Builder &f, const std::string &name, const std::vector<Dim> &dims, const Quantization &how,
+                    Span caller = std::source_location::current());
 
 // scale * (code - zero) in the compute type: integers are subtracted exactly, and the product is rounded once.
-Tile dequantize(const Quantized &q);
+Tile dequantize(const Quantized &q, Span caller = std::source_location::current());
 
 // Codes and scales of x by the largest magnitude, symmetric around 0: scale = max |x| / h over each group, where h is 127 or the largest
 // number of the format, not below 2^-126, rounded up to its type; code = x / scale, rounded to nearest even and saturated. x has no NaN.
 // Scales become the stage "<name>_scales"; `codes` is an expression of the type how.codes. UserError quantized.type for u8 and for zero
 // points, which are for what is not symmetric.
-Quantized quantize(const Tile &x, const std::string &name, const Quantization &how);
+Quantized quantize(const Tile &x, const std::string &name, const Quantization &how, Span caller = std::source_location::current());
 
 }  // namespace tessera

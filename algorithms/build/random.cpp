@@ -68,20 +68,29 @@ std::array<Tile, 4> philox4x32(const std::array<Tile, 4> &counter, const std::ar
     return c;
 }
 
-Tile element_number(Builder &f, const std::vector<Dim> &dims) {
+Tile element_number(Builder &f, const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Tile number = f.scalar(DType::i64, 0);
     for (const Dim &d : dims) number = number * cast(DType::i64, f.tile(extent(d.name), {})) + cast(DType::i64, f.index(d));
     return number;
 }
 
-Tile random_word(const RandomStream &stream, const Tile &element) {
+Tile random_word(const RandomStream &stream, const Tile &element, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     return one_of(element && number_like(element, 3), block(stream, element >> number_like(element, 2)));
 }
 
-Tile uniform(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) { return fraction(drawn(f, stream, dims)); }
-Tile uniform_open(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) { return open_fraction(drawn(f, stream, dims)); }
+Tile uniform(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return fraction(drawn(f, stream, dims));
+}
+Tile uniform_open(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return open_fraction(drawn(f, stream, dims));
+}
 
-Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) {
+Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Tile element = element_number(f, dims);
     const std::array<Tile, 4> words = block(stream, element >> number_like(element, 2));
     const Tile in_front = (element && number_like(element, 2)) == 0.0, even = (element && number_like(element, 1)) == 0.0;
@@ -90,20 +99,26 @@ Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims
     return radius * select(even, cos(angle), sin(angle));
 }
 
-Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, const Tile &p) { return uniform(f, stream, dims) < p; }
+Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, const Tile &p, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return uniform(f, stream, dims) < p;
+}
 
-Tile round_stochastic(const Tile &x, DType type, const Tile &word, bool saturate) {
+Tile round_stochastic(const Tile &x, DType type, const Tile &word, bool saturate, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Tile joined = cast(DType::i64, x) + cast(DType::i64, word);  // its dims
     return Tile(&x.builder(), round_stochastic(x.value(), type, word.value(), saturate), joined.dims());
 }
 
-Tile round_stochastic(const Tile &x, DType type, const RandomStream &stream, bool saturate) {
+Tile round_stochastic(const Tile &x, DType type, const RandomStream &stream, bool saturate, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     std::vector<Dim> dims;
     for (const std::string &d : x.dims()) dims.push_back(x.builder().dim_named(d));
     return round_stochastic(x, type, drawn(x.builder(), stream, dims), saturate);
 }
 
-Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p) {
+Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     if (!is_float(x.dtype()))
         throw UserError("random.type", "dropout of " + x.describe() + ": expected floats, which 1 / (1 - p) can scale, got " +
                                            name_of(x.dtype()) + ". Cast it to f32 first.");

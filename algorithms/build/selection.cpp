@@ -73,16 +73,21 @@ Monoid largest_monoid(DType key, int count) {
 
 }  // namespace
 
-Tile order_key(const Tile &x) {
+Tile order_key(const Tile &x, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const DType type = key_type(x.dtype());
     const Tile zero(&x.builder(), constant(x.dtype(), 0), {});
     const Tile key = flipped(bitcast(type, select(x == zero, zero, x)));
     return select(x == x, key, whole(key, greatest(type)));
 }
 
-Tile from_order_key(const Tile &key) { return bitcast(key.dtype() == DType::i64 ? DType::f64 : DType::f32, flipped(key)); }
+Tile from_order_key(const Tile &key, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return bitcast(key.dtype() == DType::i64 ? DType::f64 : DType::f32, flipped(key));
+}
 
-std::vector<Ranked> largest(const Tile &x, const Dim &over, int count) {
+std::vector<Ranked> largest(const Tile &x, const Dim &over, int count, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Builder &f = x.builder();
     const Tile key = order_key(x);
     const std::vector<Tile> parts = f.fold(largest_monoid(key.dtype(), count), {key, cast(DType::i32, f.index(over))}, {over.name});
@@ -91,7 +96,8 @@ std::vector<Ranked> largest(const Tile &x, const Dim &over, int count) {
     return result;
 }
 
-Ranked sorted(const Tile &x, const Dim &over) {
+Ranked sorted(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     if (over.kind != DimKind::fixed || over.value < 1)
         throw UserError("shape.sorted", "sorted: expected a fixed dim of at least one element, since the network depends on it; '" +
                                             over.name + "' is not; declare it as dim(\"" + over.name + "\", 64).");

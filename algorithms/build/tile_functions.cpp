@@ -32,93 +32,107 @@ static Tile binary(Op op, const Tile &a, const Tile &b) {
     return Tile(builder_of(a, b), operation(op, {a.value(), b.value()}), both(a, b));
 }
 
-// a > b is b < a, with the dims in the order of a > b.
-static Tile compared(Op op, const Tile &a, const Tile &b) {
-    const Tile reversed = binary(op, b, a);
-    return Tile(&a.builder(), reversed.value(), both(a, b));
+static Tile like(const Tile &a, Expr value) { return Tile(&a.builder(), std::move(value), a.dims()); }
+// A function of expressions, point by point.
+static Tile each(const Tile &x, const Span &caller, Expr (*function)(Expr)) {
+    const SpanScope line = SpanScope::entered(caller);
+    return like(x, function(x.value()));
 }
 
-static Tile like(const Tile &a, Expr value) { return Tile(&a.builder(), std::move(value), a.dims()); }
 static Tile number(const Tile &a, double v) { return Tile(&a.builder(), number("a number beside " + a.describe(), a.dtype(), v), {}); }
 
-Tile operator+(const Tile &a, const Tile &b) { return binary(Op::add, a, b); }
-Tile operator-(const Tile &a, const Tile &b) { return binary(Op::sub, a, b); }
-Tile operator*(const Tile &a, const Tile &b) { return binary(Op::mul, a, b); }
-Tile operator/(const Tile &a, const Tile &b) { return binary(Op::div, a, b); }
-Tile operator%(const Tile &a, const Tile &b) { return binary(Op::mod, a, b); }
-Tile operator<(const Tile &a, const Tile &b) { return binary(Op::lt, a, b); }
-Tile operator<=(const Tile &a, const Tile &b) { return binary(Op::le, a, b); }
-Tile operator>(const Tile &a, const Tile &b) { return compared(Op::lt, a, b); }
-Tile operator>=(const Tile &a, const Tile &b) { return compared(Op::le, a, b); }
-Tile operator==(const Tile &a, const Tile &b) { return binary(Op::eq, a, b); }
-Tile operator!=(const Tile &a, const Tile &b) { return binary(Op::ne, a, b); }
-Tile operator&&(const Tile &a, const Tile &b) { return binary(Op::bit_and, a, b); }
-Tile operator||(const Tile &a, const Tile &b) { return binary(Op::bit_or, a, b); }
-Tile operator^(const Tile &a, const Tile &b) { return binary(Op::bit_xor, a, b); }
-Tile operator<<(const Tile &a, const Tile &b) { return binary(Op::shl, a, b); }
-Tile operator>>(const Tile &a, const Tile &b) { return binary(Op::shr, a, b); }
-Tile min(const Tile &a, const Tile &b) { return binary(Op::min, a, b); }
-Tile max(const Tile &a, const Tile &b) { return binary(Op::max, a, b); }
-Tile operator+(const Tile &a, double b) { return a + number(a, b); }
-Tile operator-(const Tile &a, double b) { return a - number(a, b); }
-Tile operator*(const Tile &a, double b) { return a * number(a, b); }
-Tile operator/(const Tile &a, double b) { return a / number(a, b); }
-Tile operator%(const Tile &a, double b) { return a % number(a, b); }
-Tile operator<(const Tile &a, double b) { return a < number(a, b); }
-Tile operator<=(const Tile &a, double b) { return a <= number(a, b); }
-Tile operator>(const Tile &a, double b) { return a > number(a, b); }
-Tile operator>=(const Tile &a, double b) { return a >= number(a, b); }
-Tile operator==(const Tile &a, double b) { return a == number(a, b); }
-Tile operator!=(const Tile &a, double b) { return a != number(a, b); }
-Tile operator&&(const Tile &a, double b) { return a && number(a, b); }
-Tile operator||(const Tile &a, double b) { return a || number(a, b); }
-Tile operator^(const Tile &a, double b) { return a ^ number(a, b); }
-Tile operator<<(const Tile &a, double b) { return a << number(a, b); }
-Tile operator>>(const Tile &a, double b) { return a >> number(a, b); }
-Tile min(const Tile &a, double b) { return min(a, number(a, b)); }
-Tile max(const Tile &a, double b) { return max(a, number(a, b)); }
-Tile operator+(double a, const Tile &b) { return number(b, a) + b; }
-Tile operator-(double a, const Tile &b) { return number(b, a) - b; }
-Tile operator*(double a, const Tile &b) { return number(b, a) * b; }
-Tile operator/(double a, const Tile &b) { return number(b, a) / b; }
-Tile operator%(double a, const Tile &b) { return number(b, a) % b; }
-Tile operator<(double a, const Tile &b) { return number(b, a) < b; }
-Tile operator<=(double a, const Tile &b) { return number(b, a) <= b; }
-Tile operator>(double a, const Tile &b) { return number(b, a) > b; }
-Tile operator>=(double a, const Tile &b) { return number(b, a) >= b; }
-Tile operator==(double a, const Tile &b) { return number(b, a) == b; }
-Tile operator!=(double a, const Tile &b) { return number(b, a) != b; }
-Tile operator&&(double a, const Tile &b) { return number(b, a) && b; }
-Tile operator||(double a, const Tile &b) { return number(b, a) || b; }
-Tile operator^(double a, const Tile &b) { return number(b, a) ^ b; }
-Tile operator<<(double a, const Tile &b) { return number(b, a) << b; }
-Tile operator>>(double a, const Tile &b) { return number(b, a) >> b; }
-Tile min(double a, const Tile &b) { return min(number(b, a), b); }
-Tile max(double a, const Tile &b) { return max(number(b, a), b); }
-Tile operator-(const Tile &a) { return like(a, -a.value()); }
-Tile operator!(const Tile &a) { return like(a, !a.value()); }
+Tile Operand::beside(const Operand &other) const {
+    if (tile_) return *tile_;
+    require(other.tile_, "a number stands beside a tile");
+    return number(*other.tile_, number_);
+}
 
-Tile fma(const Tile &a, const Tile &b, const Tile &c) {
+static Tile combined(Op op, const Operand &a, const Operand &b) {
+    const SpanScope line = SpanScope::entered(a.where());
+    return binary(op, a.beside(b), b.beside(a));
+}
+
+// a > b is b < a, with the dims in the order of a > b.
+static Tile reversed(Op op, const Operand &a, const Operand &b) {
+    const SpanScope line = SpanScope::entered(a.where());
+    const Tile left = a.beside(b), right = b.beside(a);
+    return Tile(&left.builder(), binary(op, right, left).value(), both(left, right));
+}
+
+Tile operator+(const Operand &a, const Operand &b) { return combined(Op::add, a, b); }
+Tile operator-(const Operand &a, const Operand &b) { return combined(Op::sub, a, b); }
+Tile operator*(const Operand &a, const Operand &b) { return combined(Op::mul, a, b); }
+Tile operator/(const Operand &a, const Operand &b) { return combined(Op::div, a, b); }
+Tile operator%(const Operand &a, const Operand &b) { return combined(Op::mod, a, b); }
+Tile operator<(const Operand &a, const Operand &b) { return combined(Op::lt, a, b); }
+Tile operator<=(const Operand &a, const Operand &b) { return combined(Op::le, a, b); }
+Tile operator>(const Operand &a, const Operand &b) { return reversed(Op::lt, a, b); }
+Tile operator>=(const Operand &a, const Operand &b) { return reversed(Op::le, a, b); }
+Tile operator==(const Operand &a, const Operand &b) { return combined(Op::eq, a, b); }
+Tile operator!=(const Operand &a, const Operand &b) { return combined(Op::ne, a, b); }
+Tile operator^(const Operand &a, const Operand &b) { return combined(Op::bit_xor, a, b); }
+Tile operator<<(const Operand &a, const Operand &b) { return combined(Op::shl, a, b); }
+Tile operator>>(const Operand &a, const Operand &b) { return combined(Op::shr, a, b); }
+Tile min(const Operand &a, const Operand &b) { return combined(Op::min, a, b); }
+Tile max(const Operand &a, const Operand &b) { return combined(Op::max, a, b); }
+
+Tile operator-(const Operand &a) {
+    const SpanScope line = SpanScope::entered(a.where());
+    const Tile tile = a.beside(a);
+    return like(tile, -tile.value());
+}
+
+Tile operator&&(const Tile &a, const Tile &b) { return combined(Op::bit_and, {a, b.span()}, b); }
+Tile operator&&(const Tile &a, double b) { return combined(Op::bit_and, {a, a.span()}, b); }
+Tile operator&&(double a, const Tile &b) { return combined(Op::bit_and, {a, b.span()}, b); }
+Tile operator||(const Tile &a, const Tile &b) { return combined(Op::bit_or, {a, b.span()}, b); }
+Tile operator||(const Tile &a, double b) { return combined(Op::bit_or, {a, a.span()}, b); }
+Tile operator||(double a, const Tile &b) { return combined(Op::bit_or, {a, b.span()}, b); }
+
+Tile operator!(const Tile &a) {
+    const SpanScope line = SpanScope::entered(a.span());
+    return like(a, !a.value());
+}
+
+Tile fma(const Tile &a, const Tile &b, const Tile &c, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Tile ab = a * b, dims = ab + c;
     return Tile(&a.builder(), fma(a.value(), b.value(), c.value()), dims.dims());
 }
 
-Tile select(const Tile &condition, const Tile &a, const Tile &b) {
+Tile select(const Tile &condition, const Tile &a, const Tile &b, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     std::vector<std::string> ab = both(a, b);
     Tile joined(builder_of(a, b), a.value(), ab);
     return Tile(builder_of(condition, a), select(condition.value(), a.value(), b.value()), both(joined, condition));
 }
 
-Tile cast(DType type, const Tile &a, Rounding rounding, bool saturate) { return like(a, cast(type, a.value(), rounding, saturate)); }
-Tile bitcast(DType type, const Tile &a) { return like(a, bitcast(type, a.value())); }
-Tile bounded(const Tile &position, const Expr &lo, const Expr &hi) { return like(position, bounded(position.value(), lo, hi)); }
-Tile abs(const Tile &x) { return like(x, abs(x.value())); }
-Tile floor(const Tile &x) { return like(x, floor(x.value())); }
-Tile ceil(const Tile &x) { return like(x, operation(Op::ceil, {x.value()})); }
-Tile round(const Tile &x) { return like(x, round(x.value())); }
-Tile trunc(const Tile &x) { return like(x, operation(Op::trunc, {x.value()})); }
+Tile cast(DType type, const Tile &a, Rounding rounding, bool saturate, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return like(a, cast(type, a.value(), rounding, saturate));
+}
+Tile bitcast(DType type, const Tile &a, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return like(a, bitcast(type, a.value()));
+}
+Tile bounded(const Tile &position, const Expr &lo, const Expr &hi, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return like(position, bounded(position.value(), lo, hi));
+}
+Tile abs(const Tile &x, Span caller) { return each(x, caller, abs); }
+Tile floor(const Tile &x, Span caller) { return each(x, caller, floor); }
+Tile ceil(const Tile &x, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return like(x, operation(Op::ceil, {x.value()}));
+}
+Tile round(const Tile &x, Span caller) { return each(x, caller, round); }
+Tile trunc(const Tile &x, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return like(x, operation(Op::trunc, {x.value()}));
+}
 
-Tile applied(const FunctionRef &function, const std::vector<Tile> &arguments) {
+Tile applied(const FunctionRef &function, const std::vector<Tile> &arguments, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     if (arguments.empty()) throw UserError("functions.type", function->name + ": expected a tile for each argument, got none.");
     Operands values;
     Tile shape = arguments[0];
@@ -129,48 +143,58 @@ Tile applied(const FunctionRef &function, const std::vector<Tile> &arguments) {
     return like(shape, applied(function, std::move(values)));
 }
 
-Tile exp(const Tile &x) { return like(x, exp(x.value())); }
-Tile exp_nonpositive(const Tile &x) { return like(x, exp_nonpositive(x.value())); }
+Tile exp(const Tile &x, Span caller) { return each(x, caller, exp); }
+Tile exp_nonpositive(const Tile &x, Span caller) { return each(x, caller, exp_nonpositive); }
 
-Tile pow(const Tile &x, const Tile &y) {
+Tile pow(const Tile &x, const Tile &y, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Tile joined = x * y;  // its dims, and that both are of one type
     return like(joined, pow(x.value(), y.value()));
 }
 
-Tile pow(const Tile &x, double y) { return pow(x, number(x, y)); }
-Tile pow(const Tile &x, int n) { return like(x, pow(x.value(), n)); }
-Tile expm1(const Tile &x) { return like(x, expm1(x.value())); }
-Tile log(const Tile &x) { return like(x, log(x.value())); }
-Tile log1p(const Tile &x) { return like(x, log1p(x.value())); }
-Tile sin(const Tile &x) { return like(x, sin(x.value())); }
-Tile cos(const Tile &x) { return like(x, cos(x.value())); }
-Tile atan(const Tile &x) { return like(x, atan(x.value())); }
+Tile pow(const Tile &x, double y, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return pow(x, number(x, y));
+}
+Tile pow(const Tile &x, int n, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return like(x, pow(x.value(), n));
+}
+Tile expm1(const Tile &x, Span caller) { return each(x, caller, expm1); }
+Tile log(const Tile &x, Span caller) { return each(x, caller, log); }
+Tile log1p(const Tile &x, Span caller) { return each(x, caller, log1p); }
+Tile sin(const Tile &x, Span caller) { return each(x, caller, sin); }
+Tile cos(const Tile &x, Span caller) { return each(x, caller, cos); }
+Tile atan(const Tile &x, Span caller) { return each(x, caller, atan); }
 
-Tile atan2(const Tile &y, const Tile &x) {
+Tile atan2(const Tile &y, const Tile &x, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Tile joined = y * x;  // its dims, and that both are of one type
     return like(joined, atan2(y.value(), x.value()));
 }
 
-Tile erf(const Tile &x) { return like(x, erf(x.value())); }
-Tile erfc(const Tile &x) { return like(x, erfc(x.value())); }
-Tile tanh(const Tile &x) { return like(x, tanh(x.value())); }
-Tile sigmoid(const Tile &x) { return like(x, sigmoid(x.value())); }
-Tile sqrt(const Tile &x) { return like(x, sqrt(x.value())); }
-Tile rsqrt(const Tile &x) { return like(x, rsqrt(x.value())); }
-Tile relu(const Tile &x) { return like(x, relu(x.value())); }
-Tile softplus(const Tile &x) { return like(x, softplus(x.value())); }
-Tile gelu(const Tile &x) { return like(x, gelu(x.value())); }
-Tile gelu_tanh(const Tile &x) { return like(x, gelu_tanh(x.value())); }
-Tile silu(const Tile &x) { return like(x, silu(x.value())); }
+Tile erf(const Tile &x, Span caller) { return each(x, caller, erf); }
+Tile erfc(const Tile &x, Span caller) { return each(x, caller, erfc); }
+Tile tanh(const Tile &x, Span caller) { return each(x, caller, tanh); }
+Tile sigmoid(const Tile &x, Span caller) { return each(x, caller, sigmoid); }
+Tile sqrt(const Tile &x, Span caller) { return each(x, caller, sqrt); }
+Tile rsqrt(const Tile &x, Span caller) { return each(x, caller, rsqrt); }
+Tile relu(const Tile &x, Span caller) { return each(x, caller, relu); }
+Tile softplus(const Tile &x, Span caller) { return each(x, caller, softplus); }
+Tile gelu(const Tile &x, Span caller) { return each(x, caller, gelu); }
+Tile gelu_tanh(const Tile &x, Span caller) { return each(x, caller, gelu_tanh); }
+Tile silu(const Tile &x, Span caller) { return each(x, caller, silu); }
 
-Tile transpose(const Tile &x) {
+Tile transpose(const Tile &x, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     std::vector<std::string> dims = x.dims();
     if (dims.size() < 2) throw UserError("shape.rank", "transpose wants a tile of at least two dims, got " + x.describe() + ".");
     std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
     return Tile(&x.builder(), x.value(), dims);
 }
 
-Tile broadcast(const Tile &x, const std::vector<Dim> &dims) {
+Tile broadcast(const Tile &x, const std::vector<Dim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     std::vector<std::string> all;
     for (const Dim &d : dims) all.push_back(x.builder().dim(d).name);
     for (const std::string &d : x.dims())
@@ -180,7 +204,8 @@ Tile broadcast(const Tile &x, const std::vector<Dim> &dims) {
     return Tile(&x.builder(), x.value(), all);
 }
 
-Tile stack(const std::vector<Tile> &tiles, const Dim &along) {
+Tile stack(const std::vector<Tile> &tiles, const Dim &along, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const std::string count = std::to_string(tiles.size());
     if (tiles.empty() || along.kind != DimKind::fixed || along.value != static_cast<int64_t>(tiles.size()))
         throw UserError("shape.stack",
@@ -197,13 +222,15 @@ Tile stack(const std::vector<Tile> &tiles, const Dim &along) {
     return Tile(&result.builder(), result.value(), dims);
 }
 
-Tile rename(const Tile &x, const Dim &from, const Dim &to) {
+Tile rename(const Tile &x, const Dim &from, const Dim &to, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     std::vector<std::string> dims = x.dims();
     std::replace(dims.begin(), dims.end(), from.name, x.builder().dim(to).name);
     return x.at({{from.name, variable(to.name)}}, dims);
 }
 
-Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over) {
+Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Builder *f = builder_of(a, b);
     std::vector<std::string> dims = names_of(over);
     if (dims.empty()) {
@@ -219,42 +246,61 @@ Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over) {
                 throw UserError("shape.dot", "dot: both operands must have the summed dim '" + d + "'; " + t.describe() + " has " +
                                                  join(t.dims()) + ".");
     DType type = is_float(a.dtype()) ? f->numerics().accumulate : a.dtype();
-    return f->fold(dot_monoid(type), {cast(type, a), cast(type, b)}, dims)[0];
+    // An operand of that type stands where it was made.
+    const auto as_type = [&](const Tile &t) { return t.dtype() == type ? t : cast(type, t); };
+    return f->fold(dot_monoid(type), {as_type(a), as_type(b)}, dims)[0];
 }
 
 static Tile fold_one(const Monoid &m, const Tile &x, const Dim &over) { return x.builder().fold(m, {x}, {over.name})[0]; }
 
-Tile sum(const Tile &x, const Dim &over) { return fold_one(sum_monoid(x.dtype()), x, over); }
-Tile product(const Tile &x, const Dim &over) { return fold_one(product_monoid(x.dtype()), x, over); }
-Tile max(const Tile &x, const Dim &over) { return fold_one(max_monoid(x.dtype()), x, over); }
-Tile min(const Tile &x, const Dim &over) { return fold_one(min_monoid(x.dtype()), x, over); }
+Tile sum(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return fold_one(sum_monoid(x.dtype()), x, over);
+}
+Tile product(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return fold_one(product_monoid(x.dtype()), x, over);
+}
+Tile max(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return fold_one(max_monoid(x.dtype()), x, over);
+}
+Tile min(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return fold_one(min_monoid(x.dtype()), x, over);
+}
 // For what a NaN passes by another way.
 static Tile greatest_number(const Tile &x, const Dim &over) { return fold_one(max_number_monoid(x.dtype()), x, over); }
 
-Tile mean(const Tile &x, const Dim &over) {
+Tile mean(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
     return sum(x, over) / count;
 }
 
-Tile softmax(const Tile &x, const Dim &over) {
+Tile softmax(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Tile top = greatest_number(x, over).named("max");
     Tile below = x - top, e = like(below, exp_nonpositive(below.value())).named("exp");
     return e * (number(x, 1) / sum(e, over).named("sum"));
 }
 
-Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where) {
+Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     std::vector<Tile> parts =
         scores.builder().fold(online_softmax_monoid(scores.dtype(), value.name), {scores, values}, {over.name}, where);
     Tile zero = number(scores, 0), empty = parts[1] == zero;
     return select(empty, zero, parts[2] / parts[1]);
 }
 
-Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key) {
+Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Builder &f = scores.builder();
     return select(f.index(key) <= f.index(query), scores, number(scores, -INFINITY));
 }
 
-Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon) {
+Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const DType type = x.dtype();
     const std::vector<Tile> parts = x.builder().fold(moments_monoid(type), {x}, names_of(over));
     const Tile n = parts[0], near = like(parts[1], near_scale(parts[1].value())).named("near"), rest = (parts[4] / n).named("rest");
@@ -264,7 +310,8 @@ Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon
     return (fma(x, near, -parts[2]) - rest) * scale;
 }
 
-Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon) {
+Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     return fma(normalized(x, {over}, number(x, epsilon)), gamma, beta);
 }
 
@@ -290,7 +337,8 @@ static Monoid squares_monoid(DType type) {
     return m;
 }
 
-Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon) {
+Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
     const std::vector<Tile> squares = x.builder().fold(squares_monoid(x.dtype()), {x}, {over.name});
     const double small = far_scale(x.dtype());
@@ -313,12 +361,14 @@ struct LogSum {
 
 }  // namespace
 
-Tile logsumexp(const Tile &x, const Dim &over) {
+Tile logsumexp(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const LogSum all(x, over);
     return all.log_sum + all.shift;
 }
 
-Tile logsumexp_above(const Tile &own, const Tile &x, const Dim &over) {
+Tile logsumexp_above(const Tile &own, const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const LogSum all(x, over);
     return all.log_sum - (own - all.shift);
 }

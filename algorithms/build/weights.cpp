@@ -41,7 +41,8 @@ Tile multiply_groups(const Tile &x, const Weights &w, const std::string &name, c
 
 }  // namespace
 
-Tile as_stored(const Tile &input) {
+Tile as_stored(const Tile &input, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     Expr element;
     walk(input.value(), [&](const Expr &e) {
         if (e.kind() == ExprKind::load) element = e;
@@ -58,7 +59,8 @@ Dim rows_of_weights(const std::string &name, const Numerics &policy) {
     return rows;
 }
 
-Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N) {
+Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const WeightFormat format = f.numerics().weights;
     const auto with = [&](const std::vector<Dim> &inner) {
         std::vector<Dim> dims = outer;
@@ -88,7 +90,8 @@ Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &out
     return w;
 }
 
-Tile multiply(const Tile &x, const Weights &w, const std::string &name, const std::string &prefix) {
+Tile multiply(const Tile &x, const Weights &w, const std::string &name, const std::string &prefix, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
     const Numerics &n = x.builder().numerics();
     switch (n.weights) {
     case WeightFormat::storage: return named_if(dot(x, w.tensors[0], {w.K}), name);

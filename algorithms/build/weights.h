@@ -22,15 +22,17 @@ int64_t multiple_of_rows(const Numerics &policy);
 Dim rows_of_weights(const std::string &name, const Numerics &policy);  // a symbolic dim of such a multiple
 
 // Declares the inputs. UserError weights.rows where K is not known to be a multiple of multiple_of_rows.
-Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N);
+Weights weights(Builder &f, const std::string &name, const std::vector<Dim> &outer, const Dim &K, const Dim &N,
+                Span caller = std::source_location::current());
 
 // x w, x with K as its last dim; `w` has no outer dims. Folds in the accumulate type: codes are exact there, a scale multiplies the sum of
 // its column or group. With a name, the fold over K is the stage of that name under every policy, so that schedules for several policies
 // address one stage. Where there are codes, "<prefix>weights" are their numbers and "<prefix>inner" is a fold without a name; where there
 // are groups, "<prefix>inner" are the sums of each and "<prefix>scales" their scales.
-Tile multiply(const Tile &x, const Weights &w, const std::string &name = "", const std::string &prefix = "");
+Tile multiply(const Tile &x, const Weights &w, const std::string &name = "", const std::string &prefix = "",
+              Span caller = std::source_location::current());
 
 // An input's elements in the type of its tensor, where the input itself is in the compute type, and flushed if the policy says so.
-Tile as_stored(const Tile &input);
+Tile as_stored(const Tile &input, Span caller = std::source_location::current());
 
 }  // namespace tessera

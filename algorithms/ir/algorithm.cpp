@@ -59,6 +59,18 @@ const Dim *Algorithm::find_dim(const std::string &n) const { return find_named(d
 const Tensor *Algorithm::find_tensor(const std::string &n) const { return find_named(tensors, n); }
 const Stage *Algorithm::find_stage(const std::string &n) const { return find_named(stages(), n); }
 
+Span declared_at(const Algorithm &algorithm, const std::string &name) {
+    if (const Stage *stage = algorithm.find_stage(name)) return stage->span;
+    for (const Call &call : algorithm.calls()) {
+        if (call.scope == name) return call.span;
+        if (!name.starts_with(call.scope + ".")) continue;
+        if (const Span inside = declared_at(*call.callee, name.substr(call.scope.size() + 1))) return inside;
+    }
+    if (const Tensor *tensor = algorithm.find_tensor(name)) return tensor->span;
+    const Dim *dim = algorithm.find_dim(name);
+    return dim ? dim->span : Span();
+}
+
 const Dim &Algorithm::dim(const std::string &n) const {
     const Dim *d = find_dim(n);
     require(d, "no dim " + n + " in " + name);

@@ -7,7 +7,8 @@
 //   Call      := scope, callee Algorithm, views of tensors, rounds?
 //
 // Within a stage the variable named like a dim is that dim's index. A tensor's element (i, j) is load(tensor, {i, j}).
-// Everything is a value; the verifier (verify.h) says whether a value is a legal algorithm.
+// Everything is a value; the verifier (verify.h) says whether a value is a legal algorithm. A `span` says where something is declared, for
+// messages alone: texts, JSON and hashes do not have it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "algorithms/expr/expr.h"
 #include "algorithms/ir/numerics.h"
 #include "algorithms/ir/parameter.h"
+#include "support/text/span.h"
 
 namespace tessera {
 
@@ -37,6 +39,7 @@ struct Dim {
     int64_t multiple_of = 1;  // symbolic
     int64_t min = 0, max = INT32_MAX;
     std::string equals;  // symbolic: the name of a dim of the same extent, or ""
+    Span span = {};
 };
 
 std::vector<std::string> names_of(const std::vector<Dim> &dims);
@@ -64,6 +67,7 @@ struct Tensor {
     std::vector<std::string> dims;  // outermost first
     Role role = Role::input;
     std::vector<Scalar> values;  // constant: row-major
+    Span span = {};
 };
 
 // The values of a constant as they lie in memory.
@@ -154,6 +158,7 @@ struct Stage {
     // The names of its results, one for each value or part: "" where a value is only used by later ones, or written. Empty: a single
     // result is named like the stage, one of several "<stage>.<part>".
     std::vector<std::string> results = {};
+    Span span = {};
 };
 
 struct Algorithm;
@@ -196,6 +201,7 @@ struct Call {
     std::map<std::string, Expr> parameters;
     std::map<std::string, std::string> results = {};  // callee output -> what the caller calls it; of others the scope and the output
     std::optional<Repeat> repeat = {};
+    Span span = {};
 };
 
 // How a dim goes on through calls: " 'K' of pair is 'N' of linear (call up), which is 'M' of matmul (call up.acc)."; "" where it goes into
@@ -319,6 +325,8 @@ struct Algorithm {
     const Dim &dim(const std::string &name) const;  // InternalError when missing
 };
 
+// Where a stage, call, tensor or dim of that name is declared. A stage inside of a call, "ffn.up.acc", is declared by the callee.
+Span declared_at(const Algorithm &algorithm, const std::string &name);
 // The tensors that a stage defines. What is written to a state is none.
 std::vector<Tensor> results_of(const Stage &stage);
 // By value or part, "" where there is no result of it.
@@ -398,9 +406,13 @@ struct StandardMonoid {
     int operations = 0;  // of a step, where a pass of a batch form may fold by it; 0: none may
 };
 inline constexpr std::array standard_monoids = {
-    StandardMonoid{"sum", sum_monoid, 1},         StandardMonoid{"product", product_monoid, 1}, StandardMonoid{"max", max_monoid, 1},
-    StandardMonoid{"min", min_monoid, 1},         StandardMonoid{"max_number", max_number_monoid, 1},
-    StandardMonoid{"dot", dot_monoid, 2},         StandardMonoid{"welford", welford_monoid},
+    StandardMonoid{"sum", sum_monoid, 1},
+    StandardMonoid{"product", product_monoid, 1},
+    StandardMonoid{"max", max_monoid, 1},
+    StandardMonoid{"min", min_monoid, 1},
+    StandardMonoid{"max_number", max_number_monoid, 1},
+    StandardMonoid{"dot", dot_monoid, 2},
+    StandardMonoid{"welford", welford_monoid},
     StandardMonoid{"argmax", argmax_monoid},
 };
 // The one by which a pass of that name folds; null: it maps, or there is none.

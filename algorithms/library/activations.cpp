@@ -3,10 +3,10 @@
 
 namespace tessera::library {
 
-static Algorithm activation(const char *name, Tile (*function)(const Tile &), const Numerics &n) {
+static Algorithm activation(const char *name, Tile (*function)(const Tile &, Span), const Numerics &n) {
     Builder f(name, n);
     Tile x = f.input("x", {f.dim("M"), f.dim("N")});
-    return f.output("y", function(x)).build();  // (M, N)
+    return f.output("y", function(x, std::source_location::current())).build();  // (M, N)
 }
 
 Algorithm gelu(const Numerics &n) { return activation("gelu", tessera::gelu, n); }

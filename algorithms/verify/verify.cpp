@@ -11,7 +11,9 @@
 namespace tessera {
 
 void VerifyScope::fail(const std::string &rule, const std::string &subject, const std::string &message) const {
-    throw UserError("algorithm." + rule, algorithm.name + (subject.empty() ? "" : "." + subject) + ": " + message);
+    const Span declared = declared_at(algorithm, subject);
+    const SpanScope at(declared ? declared : SpanScope::current());
+    throw UserError("algorithm." + rule, algorithm.name + (subject.empty() ? "" : "." + subject) + ": " + message).about(subject);
 }
 
 const Dim *VerifyScope::find(const std::string &name) const {

@@ -1,8 +1,10 @@
 #include "compiler/compile/compile.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/compile/variants.h"
@@ -39,7 +41,17 @@ static void check_proved(const TileProgram &program, const std::string &algorith
                             ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
 }
 
-Compiled compile(const Algorithm &bound, const ResolvedSchedule &schedule, const Target &target, const ObserveVariant &observe) {
+// An error says of which stage it speaks: in its place in the schedule, or as what its words begin with.
+static void locate(UserError &error, const Algorithm &algorithm) {
+    if (!error.stage().empty()) error.about(error.stage(), declared_at(algorithm, error.stage()));
+    const std::string subject = error.subject(), prefix = algorithm.name + ".";
+    const std::string name = subject.starts_with(prefix) ? subject.substr(prefix.size()) : subject;
+    const Algorithm flat = inline_calls(algorithm);
+    const bool is_step = flat.find_stage(name) || std::ranges::any_of(algorithm.calls(), [&](const Call &c) { return c.scope == name; });
+    if (error.stage().empty() && is_step) error.about(name, declared_at(algorithm, name));
+}
+
+static Compiled compiled(const Algorithm &bound, const ResolvedSchedule &schedule, const Target &target, const ObserveVariant &observe) {
     check(schedule, bound);
     check_requires(schedule, target);
     LoweredVariants lowered = lower_variants(bound, schedule, target, observe);
@@ -47,6 +59,15 @@ Compiled compile(const Algorithm &bound, const ResolvedSchedule &schedule, const
     for (const Kernel &packing : packings) check_proved(packing.general(), bound.name);
     for (const KernelVariant &variant : lowered.kernel.variants) check_proved(variant.program, bound.name);
     return {schedule, std::move(lowered.kernel), std::move(packings), std::move(lowered.notes)};
+}
+
+Compiled compile(const Algorithm &bound, const ResolvedSchedule &schedule, const Target &target, const ObserveVariant &observe) {
+    try {
+        return compiled(bound, schedule, target, observe);
+    } catch (UserError &error) {
+        locate(error, bound);
+        throw;
+    }
 }
 
 Compiled named(Compiled compiled, const std::string &name) {

@@ -171,12 +171,32 @@ ProgramLine::ProgramLine(const std::string &name, const std::string &about, cons
     app_->set_version_flag("--version", version);
     app_->footer(footer);
     app_->require_subcommand(1);
+    add_errors(CommandLine(app_.get()));
 }
 
 ProgramLine::~ProgramLine() = default;
 
 CommandLine ProgramLine::command(const std::string &name, const std::string &about) {
-    return CommandLine(app_->add_subcommand(name, about));
+    const CommandLine line(app_->add_subcommand(name, about));
+    add_errors(line);
+    return line;
+}
+
+// What it says is read before the command line is parsed (error_form.h), whose own errors have that form too.
+void ProgramLine::add_errors(const CommandLine &line) {
+    line.option("--errors", *errors_, "The form of errors and notes on stderr: text, or json for programs")
+        .takes("FORM")
+        .one_of({"text", "json"});
+}
+
+// The first word that is not about the form of errors; "" for none.
+static std::string first_word(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const std::string word = argv[i];
+        if (word == "--errors") i++;
+        else if (!word.starts_with("--errors=")) return word;
+    }
+    return "";
 }
 
 static std::vector<std::string> commands_of(const CLI::App &app) {
@@ -187,14 +207,15 @@ static std::vector<std::string> commands_of(const CLI::App &app) {
 
 static UserError unknown_command(const std::string &first, const CLI::App &app) {
     const std::vector<std::string> names = commands_of(app);
-    return UserError("command.unknown", app.get_name() + ": expected a command, got " + (first.empty() ? "no command" : "'" + first + "'") +
-                                            "; the commands are " + join(names) + "." + did_you_mean(first, names) +
-                                            " --help describes them.");
+    return UserError("command.unknown",
+                     app.get_name() + ": expected a command, got " + (first.empty() ? "no command" : "'" + first + "'") +
+                         "; the commands are " + join(names) + "." + did_you_mean(first, names),
+                     "--help describes them.");
 }
 
 // The library underneath would see --help before it finds that there is no such command.
 static void check_first_is_command(int argc, char **argv, const CLI::App &app) {
-    const std::string first = argc > 1 ? argv[1] : "";
+    const std::string first = first_word(argc, argv);
     if (first.empty() || first.starts_with("-")) return;
     const std::vector<std::string> names = commands_of(app);
     if (std::find(names.begin(), names.end(), first) == names.end()) throw unknown_command(first, app);
@@ -202,9 +223,9 @@ static void check_first_is_command(int argc, char **argv, const CLI::App &app) {
 
 // The library's errors in the form of all others.
 static UserError command_error(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv) {
-    if (app.get_subcommands().empty()) return unknown_command(argc > 1 ? argv[1] : "", app);
+    if (app.get_subcommands().empty()) return unknown_command(first_word(argc, argv), app);
     const std::string command = app.get_name() + " " + app.get_subcommands().front()->get_name();
-    return UserError("command.arguments", command + ": " + error.what() + "; " + command + " --help describes the arguments.");
+    return UserError("command.arguments", command + ": " + error.what() + ";", command + " --help describes the arguments.");
 }
 
 // The library underneath would take the next word for the value, "--quiet" of "--out= --quiet".
@@ -212,8 +233,8 @@ static void check_values_follow(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const std::string word = argv[i];
         if (word.starts_with("--") && word.size() > 3 && word.find('=') == word.size() - 1)
-            throw UserError("command.arguments",
-                            word + ": expected a value behind '=', got nothing; give it one, or leave the option out.");
+            throw UserError("command.arguments", word + ": expected a value behind '=', got nothing;",
+                            "give it one, or leave the option out.");
     }
 }
 

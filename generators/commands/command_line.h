@@ -93,6 +93,9 @@ public:
 
 private:
     std::unique_ptr<CLI::App> app_;
+    std::unique_ptr<std::string> errors_ = std::make_unique<std::string>("text");
+
+    void add_errors(const CommandLine &line);
 };
 
 }  // namespace tessera

@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/transform/inline_calls.h"
+#include "generators/commands/error_form.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/kernel/artifact_task.h"
 #include "generators/registry/options.h"
 #include "generators/registry/versions.h"
 #include "schedules/target/target.h"
 #include "support/files/json_text.h"
-#include "support/text/error.h"
 #include "support/text/printable.h"
 
 namespace tessera {
@@ -87,17 +87,17 @@ std::vector<std::string> schedules_of(const std::string &algorithm, const std::v
 struct Listed {
     Registry::Entry entry;
     Arguments arguments;
-    std::string error;  // why it cannot be built
+    std::optional<UserError> error = {};  // why it cannot be built
 };
 
 // `only`: the one algorithm that is listed; "" for all.
 std::vector<Listed> listed(const Registry &registry, const Numerics &numerics, const std::string &only) {
     std::vector<Listed> all;
     for (const Registry::Entry &entry : only.empty() ? registry.entries() : std::vector{registry.find(only)}) {
-        all.push_back({entry, {}, ""});
+        all.push_back({entry, {}, {}});
         try {
             all.back().arguments = arguments_of(registry.make(entry.name, numerics));
-        } catch (const UserError &error) { all.back().error = error.what(); }
+        } catch (const UserError &error) { all.back().error = error; }
     }
     return all;
 }
@@ -155,7 +155,7 @@ std::string algorithms_text(const Registry &registry, const std::vector<Listed> 
         for (const auto &[entry, a, error] : algorithms)
             if (entry.family == family)
                 out += fmt::format("  {:{}}  {}{}\n", entry.name, width, entry.summary,
-                                   error.empty() ? "" : " (cannot be built; see the error below)");
+                                   !error ? "" : " (cannot be built; see the error below)");
     }
     return out;
 }
@@ -194,7 +194,7 @@ std::string details(const Listed &listed, const std::vector<std::string> &schedu
     auto row = [&](const char *heading, const std::vector<std::string> &values) {
         if (!values.empty()) out += fmt::format("  {:10}  {}\n", heading, join(values));
     };
-    if (!error.empty()) out += "  cannot be built; see the error below\n";
+    if (error) out += "  cannot be built; see the error below\n";
     row("dims", a.dims), row("inputs", a.inputs), row("states", a.states), row("outputs", a.outputs), row("parameters", a.parameters);
     for (const Option &o : entry.options) row(&o == entry.options.data() ? "options" : "", {text_of(o)});
     std::map<std::string, std::vector<std::string>> by_target;
@@ -221,7 +221,7 @@ std::string json(const Registry &registry, const std::vector<Listed> &algorithms
                         {"outputs", a.outputs},
                         {"parameters", a.parameters},
                         {"schedules", schedules_of(entry.name, schedules)}});
-        if (!error.empty()) rows.back()["error"] = error;
+        if (error) rows.back()["error"] = error->what();
     }
     const ordered_json all = {{"format", "tessera-list"},
                               {"version", 1},
@@ -249,19 +249,20 @@ Command list_command(ProgramLine &program, const Registry &registry) {
     add_schedule_dirs(line, options->schedule_dirs);
     line.flag("--json", options->json, "Print JSON, for programs");
     return {line, [=, &registry] {
-                std::vector<std::string> errors;
-                auto missing = [&](const UserError &error) { errors.push_back(error.what()); };
+                std::vector<UserError> errors;
+                auto missing = [&](const UserError &error) { errors.push_back(error); };
                 const std::vector<std::string> schedules =
                     registry.library(registry.schedule_folders(options->schedule_dirs), missing).names();
                 const Rows targets = targets_of(registry, missing);
                 const std::vector<Listed> algorithms = listed(registry, registry.numerics(options->numerics), options->algorithm);
                 for (const Listed &a : algorithms)
-                    if (!a.error.empty()) errors.push_back(a.error);
+                    if (a.error) errors.push_back(*a.error);
                 if (options->json) std::cout << json(registry, algorithms, schedules, targets);
                 else if (options->algorithm.empty()) std::cout << text(registry, algorithms, schedules, targets);
                 else std::cout << details(algorithms[0], schedules);
-                for (const std::string &error : errors) std::cerr << error << "\n";
-                return errors.empty() ? exit_ok : exit_user_error;
+                if (errors.empty()) return exit_ok;
+                print(errors);
+                return exit_user_error;
             }};
 }
 

@@ -45,6 +45,18 @@ static void check_size(const nlohmann::json &document) {
     size_of(document, sizes);
 }
 
+// The place of a stage or call; the whole document for none.
+static std::string step_of(const nlohmann::json &document, const std::string &name) {
+    if (name.empty()) return "";
+    const auto named = [&](const nlohmann::json &step) {
+        const bool is_call = step.contains("call");
+        return (is_call ? step["call"].value("scope", "") : step.value("name", "")) == name;
+    };
+    const nlohmann::json &steps = document.at("steps");
+    const auto it = std::find_if(steps.begin(), steps.end(), named);
+    return it == steps.end() ? "" : "/steps/" + std::to_string(it - steps.begin());
+}
+
 Algorithm read_algorithm(const std::filesystem::path &file) {
     const std::string text = read_regular(file, algorithm_file), subject = printable(file.string());
     const nlohmann::json document = parse_json(text, subject);
@@ -54,7 +66,11 @@ Algorithm read_algorithm(const std::filesystem::path &file) {
         verify(algorithm);
         check_monoid_laws(algorithm);
         return algorithm;
-    } catch (const UserError &error) { throw UserError(error.id(), subject + ": " + error.message()); }
+    } catch (const UserError &error) {
+        UserError named(error.id(), subject + ": " + error.message());
+        throw named.about(error.stage(), error.span())
+            .at(subject, error.document().empty() ? step_of(document, error.stage()) : error.pointer());
+    }
 }
 
 }  // namespace tessera

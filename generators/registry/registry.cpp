@@ -278,7 +278,7 @@ std::vector<fs::path> Registry::schedule_folders(const std::vector<std::string> 
 static constexpr const char *unknown_algorithm = "generator.unknown-algorithm", *what_there_is = "; the algorithms are ";
 
 std::string told_again(const UserError &error) {
-    const std::string all = error.what();
+    const std::string all = error.words();
     return error.id() == unknown_algorithm ? all.substr(0, all.find(what_there_is)) + "." : all;
 }
 

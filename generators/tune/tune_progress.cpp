@@ -35,7 +35,6 @@ std::string stopped_text(size_t trials, size_t budget) {
 
 std::string document_text(const nlohmann::ordered_json &document) { return lossy_json_text(document, 2) + "\n"; }
 
-void warn(const std::string &text) { std::cerr << "warning: " << text << "\n"; }
 
 std::string gain_text(double gain, Metric metric) {
     if (is_speed(metric)) return fmt::format("{:.3f} of the base's speed", gain);

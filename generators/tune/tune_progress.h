@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "autotune/search/campaign.h"
+#include "generators/commands/error_form.h"
 #include "generators/commands/notes.h"
 #include "support/processes/interruption.h"
 
@@ -20,7 +21,6 @@ std::string stopped_text(size_t trials, size_t budget);  // "stopped after 9 of 
 // A document for standard output, whatever bytes the names of files in it have.
 std::string document_text(const nlohmann::ordered_json &document);
 
-void warn(const std::string &text);  // on stderr
 // "1.250 of the base's speed", "2.10 times less code than the base": a gain_over.
 std::string gain_text(double gain, Metric metric);
 

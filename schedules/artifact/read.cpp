@@ -335,8 +335,11 @@ FieldPlace FieldPlace::operator/(const std::string &key) const {
 }
 
 void FieldPlace::fail(const std::string &id, const std::string &message) const {
-    throw UserError(id, printable("schedule '" + schedule + "'" + (ancestors.empty() ? "" : " (extends " + join(ancestors) + ")") +
+    UserError error(id, printable("schedule '" + schedule + "'" + (ancestors.empty() ? "" : " (extends " + join(ancestors) + ")") +
                                   (pointer.empty() ? "" : " at " + pointer) + ": " + message));
+    const std::string_view of_stage = "/stages/";
+    if (pointer.starts_with(of_stage)) error.about(pointer.substr(of_stage.size(), pointer.find('/', of_stage.size()) - of_stage.size()));
+    throw error.at("schedule '" + schedule + "'", pointer);
 }
 
 std::vector<std::string> read_strings(const json &list, const FieldPlace &where) {

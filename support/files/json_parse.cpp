@@ -23,11 +23,19 @@ struct Source {
     std::string_view text;
     const std::string &subject;
 
+    // "a.json" of "schedule 'a.json'"
+    std::string_view file() const {
+        const size_t first = subject.find('\''), last = subject.rfind('\'');
+        return first == last ? std::string_view(subject) : std::string_view(subject).substr(first + 1, last - first - 1);
+    }
+
     [[noreturn]] void fail(const char *id, size_t byte, const std::string &message) const {
         std::string_view before = text.substr(0, byte);
         auto line = std::count(before.begin(), before.end(), '\n') + 1;
         size_t column = before.size() - (before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1) + 1;
-        throw UserError(id, subject + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + message);
+        throw UserError(id, subject + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + message)
+            .about("", Span(file(), static_cast<uint32_t>(line)))
+            .at(subject, "");
     }
 };
 

@@ -19,14 +19,13 @@ static std::string step(const std::string &field) {
 }
 
 void JsonReader::fail(const std::string &id, const std::string &message) const {
-    throw UserError(id, subject_ + ": " + (pointer_.empty() ? "the whole value" : pointer_) + ": " + message);
+    throw UserError(id, subject_ + ": " + (pointer_.empty() ? "the whole value" : pointer_) + ": " + message).at(subject_, pointer_);
 }
 
 void JsonReader::rethrow(const std::exception &error) const {
     auto *user = dynamic_cast<const UserError *>(&error);
     if (!user) throw;
-    std::string prefix = "error[" + user->id() + "]: ", words = user->what();
-    fail(user->id(), words.substr(prefix.size()));
+    fail(user->id(), user->message());
 }
 
 void JsonReader::wrong_type(const std::string &expected) const {

@@ -50,15 +50,16 @@ std::string read_open(const Descriptor &file, const std::string &name, const Han
         if (got == 0) return text;
         text.append(part, static_cast<size_t>(got));
         if (text.size() > handed.max_bytes)
-            throw UserError(handed.id + ".too-large", handed.what + " '" + name + "': expected at most " +
-                                                          std::to_string(handed.max_bytes) + " bytes; got more. " + handed.remedy);
+            throw UserError(handed.id + ".too-large",
+                            handed.what + " '" + name + "': expected at most " + std::to_string(handed.max_bytes) + " bytes; got more.",
+                            handed.remedy);
     }
 }
 
 }  // namespace
 
 void refuse(const Handed &handed, const std::string &file, const std::string &why, const std::string &remedy) {
-    throw UserError(handed.id + ".file", handed.what + " '" + file + "': expected a regular file; " + why + ". " + remedy);
+    throw UserError(handed.id + ".file", handed.what + " '" + file + "': expected a regular file; " + why + ".", remedy);
 }
 
 std::string read_regular(const fs::path &file, const Handed &handed) {

@@ -8,10 +8,43 @@
 
 namespace tessera {
 
-UserError::UserError(std::string id, const std::string &message)
-    : std::runtime_error("error[" + id + "]: " + shortened(printable(message, true))), id_(std::move(id)) {}
+static std::string line_before(const Span &span) { return span ? span.text() + ": " : ""; }
 
-std::string UserError::message() const { return std::string(what()).substr(id_.size() + std::string_view("error[]: ").size()); }
+UserError::UserError(std::string id, const std::string &message)
+    : std::runtime_error(line_before(SpanScope::current()) + "error[" + id + "]: " + shortened(printable(message, true))),
+      id_(std::move(id)),
+      span_(SpanScope::current()),
+      prefix_(line_before(span_).size()) {}
+
+UserError::UserError(std::string id, const std::string &message, const std::string &remedy)
+    : UserError(std::move(id), message + " " + remedy) {
+    remedy_ = shortened(printable(remedy, true));
+}
+
+std::string UserError::subject() const {
+    const std::string all = message();
+    const size_t end = all.find(": ");
+    return end == std::string::npos ? "" : all.substr(0, end);
+}
+
+std::string UserError::words() const { return what() + prefix_; }
+std::string UserError::message() const { return words().substr(id_.size() + std::string_view("error[]: ").size()); }
+
+UserError &UserError::about(const std::string &stage, const Span &declared) {
+    if (stage_.empty()) stage_ = stage;
+    if (!span_) span_ = declared;
+    return *this;
+}
+
+UserError &UserError::at(const std::string &document, const std::string &pointer) {
+    if (document_.empty()) document_ = document, pointer_ = pointer;
+    return *this;
+}
+
+std::string UserError::report() const {
+    const bool is_below = span_ && prefix_ == 0 && !stage_.empty();
+    return what() + (is_below ? "\n  '" + printable(stage_) + "' is declared at " + span_.text() + "." : "");
+}
 
 InternalError::InternalError(const std::string &message)
     : std::logic_error("internal error: " + message + " (this is a bug in Tessera; please report it)") {}

@@ -12,7 +12,7 @@ namespace tessera::test_builder {
 static std::string words(const std::function<void()> &action) {
     try {
         action();
-    } catch (const UserError &e) { return e.what(); }
+    } catch (const UserError &e) { return e.words(); }
     return "accepted";
 }
 

@@ -174,22 +174,26 @@ TEST_CASE("fourier: what cannot be transformed: the words") {
     Builder f("wrong");
     Dim B = f.dim("B"), N = f.dim("N", 15), K = f.dim("K", 12);
     Tile x = f.input("x", {B, N});
-    CHECK_THROWS_WITH(fft(x, B),
-                      "error[shape.fft]: fft: dim 'B' is not fixed; expected an extent that is known here, since the radices follow from "
-                      "it: declare it as dim(\"B\", 256).");
     CHECK_THROWS_WITH(
-        fft(x, N),
-        "error[shape.fft]: fft: dim 'N' has extent 15; expected an even one, since a real part and an imaginary part follow each other.");
-    CHECK_THROWS_WITH(rfft(x, N, K), "error[shape.fft]: rfft: dim 'K' has extent 12; expected 16.");
-    CHECK_THROWS_WITH(ifft(x, K), "error[shape.unknown-dim]: ifft: x[B, N] has no dim 'K'; its dims are B, N. Did you mean 'B'?");
+        fft(x, B),
+        Catch::EndsWith("error[shape.fft]: fft: dim 'B' is not fixed; expected an extent that is known here, since the radices follow from "
+                        "it: declare it as dim(\"B\", 256)."));
+    CHECK_THROWS_WITH(fft(x, N), Catch::EndsWith("error[shape.fft]: fft: dim 'N' has extent 15; expected an even one, since a real part "
+                                                 "and an imaginary part follow each other."));
+    CHECK_THROWS_WITH(rfft(x, N, K), Catch::EndsWith("error[shape.fft]: rfft: dim 'K' has extent 12; expected 16."));
+    CHECK_THROWS_WITH(ifft(x, K),
+                      Catch::EndsWith("error[shape.unknown-dim]: ifft: x[B, N] has no dim 'K'; its dims are B, N. Did you mean 'B'?"));
     CHECK_THROWS_WITH(fft(f.input("i", {B, K}, DType::i32), K),
-                      "error[shape.fft]: fft: i[B, K] is i32; expected floats: convert with cast.");
-    CHECK_THROWS_WITH(stack({x, x}, N),
-                      "error[shape.stack]: stack: dim 'N' has extent 15, and there are 2 tiles; expected one for each element: declare it "
-                      "as dim(\"N\", 2).");
-    CHECK_THROWS_WITH(stack({x}, B),
-                      "error[shape.stack]: stack: dim 'B' is not fixed, and there are 1 tiles; expected one for each element: declare it "
-                      "as dim(\"B\", 1).");
+                      Catch::EndsWith("error[shape.fft]: fft: i[B, K] is i32; expected floats: convert with cast."));
+    CHECK_THROWS_WITH(
+        stack({x, x}, N),
+        Catch::EndsWith(
+            "error[shape.stack]: stack: dim 'N' has extent 15, and there are 2 tiles; expected one for each element: declare it "
+            "as dim(\"N\", 2)."));
+    CHECK_THROWS_WITH(
+        stack({x}, B),
+        Catch::EndsWith("error[shape.stack]: stack: dim 'B' is not fixed, and there are 1 tiles; expected one for each element: declare it "
+                        "as dim(\"B\", 1)."));
 }
 
 }  // namespace tessera::test_fourier

@@ -16,7 +16,7 @@ using nlohmann::json;
 static std::string words(const json &j) {
     try {
         algorithm_from_json(j);
-    } catch (const UserError &e) { return e.what(); }
+    } catch (const UserError &e) { return e.words(); }
     return "accepted";
 }
 

@@ -25,7 +25,7 @@ static Expr round_trip(const Expr &e) { return expr_from_json(parse_json(to_json
 static std::string words(const std::string &text) {
     try {
         expr_from_json(parse_json(text, "e"));
-    } catch (const UserError &e) { return e.what(); }
+    } catch (const UserError &e) { return e.words(); }
     return "accepted";
 }
 

@@ -42,7 +42,7 @@ template <typename F>
 std::string words_of(F make) {
     try {
         make();
-    } catch (const UserError &e) { return e.what(); }
+    } catch (const UserError &e) { return e.words(); }
     return "";
 }
 

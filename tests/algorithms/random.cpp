@@ -134,7 +134,7 @@ TEST_CASE("random: what cannot be drawn from, or scaled, is said") {
     auto words = [](const std::function<void()> &what) -> std::string {
         try {
             what();
-        } catch (const UserError &e) { return e.what(); }
+        } catch (const UserError &e) { return e.words(); }
         return "";
     };
     CHECK(words([&] {
@@ -155,7 +155,7 @@ TEST_CASE("random: who draws says so, through calls, and a scope may suspend it"
     const auto code_of = [](auto &&make) {
         try {
             make();
-        } catch (const UserError &e) { return std::string(e.what()); }
+        } catch (const UserError &e) { return std::string(e.words()); }
         return std::string();
     };
     const auto drop = [](Builder &f) {

@@ -53,7 +53,7 @@ TEST_CASE("an error about a dim in a callee says through which calls it came") {
     std::string words;
     try {
         f.output("y", y).build();
-    } catch (const UserError &e) { words = e.what(); }
+    } catch (const UserError &e) { words = e.words(); }
     CHECK_THAT(words,
                Catch::Contains("outer.first: the dim 'H' of pair is bound to 'Q', which is not known to be a multiple of 16; constrain "
                                "it. 'H' of pair is 'K' of product (call first.up)."));

@@ -94,9 +94,10 @@ TEST_CASE("tile_functions: tiles have every operation that expressions have") {
     CHECK(equal(bitcast(DType::i32, a).value(), bitcast(DType::i32, a.value())));
     const Tile id = f.input("id", {M}, DType::i32);
     CHECK(equal(bounded(id, 0, extent("N")).value(), bounded(id.value(), 0, extent("N"))));
-    CHECK_THROWS_WITH(a && b,
-                      "error[expr.type]: and wants an integer or bool operand, got (f32 a[M, N], f32 b[N]); convert with an explicit "
-                      "cast.");
+    CHECK_THROWS_WITH(
+        a && b,
+        Catch::EndsWith("error[expr.type]: and wants an integer or bool operand, got (f32 a[M, N], f32 b[N]); convert with an explicit "
+                        "cast."));
 }
 
 TEST_CASE("tile_functions: a number stands for a tile of the same type, on either side") {
@@ -125,9 +126,9 @@ TEST_CASE("tile_functions: a number that the tile's type does not hold is refuse
     const Dim M = f.dim("M");
     const Tile i = f.input("i", {M}, DType::i32), x = f.input("x", {M});
     CHECK_THROWS_WITH(
-        i * 0.5,
-        "error[expr.number]: a number beside i[M]: expected one that i32 holds, whole numbers from -2147483648 to 2147483647, "
-        "got 0.5; convert what it meets, as in cast(DType::f32, x), or write another number.");
+        i * 0.5, Catch::EndsWith(
+                     "error[expr.number]: a number beside i[M]: expected one that i32 holds, whole numbers from -2147483648 to 2147483647, "
+                     "got 0.5; convert what it meets, as in cast(DType::f32, x), or write another number."));
     CHECK_THROWS_WITH(0.5 - i, Catch::Contains("error[expr.number]"));
     CHECK_THROWS_WITH(max(i, NAN), Catch::Contains("error[expr.number]") && Catch::Contains("got nan"));
     CHECK_THROWS_WITH(i < 3e9, Catch::Contains("as in cast(DType::i64, x)"));

@@ -34,7 +34,7 @@ Algorithm cancelling(double loss) {
 std::string refused(const Algorithm &a) {
     try {
         check_numerics(a);
-    } catch (const UserError &e) { return e.what(); }
+    } catch (const UserError &e) { return e.words(); }
     return "";
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("what a check is of, and what it asks, makes sense") {
         f.state_range(input, -1, 1).output("y", cast(DType::i32, x)).output("z", x + x).verify_numerics(stage, check);
         try {
             f.build();
-        } catch (const UserError &e) { return std::string(e.what()); }
+        } catch (const UserError &e) { return std::string(e.words()); }
         return std::string();
     };
     CHECK(words("z", {}).empty());

@@ -63,7 +63,7 @@ TEST_CASE("counting is refused in words where a call takes too many instructions
     auto words = [&](const std::function<void()> &call, uint64_t most) -> std::string {
         try {
             count_instructions(reinterpret_cast<const void *>(&here), call, most);
-        } catch (const UserError &e) { return e.what(); }
+        } catch (const UserError &e) { return e.words(); }
         return "";
     };
     CHECK_THAT(words(loop, 100), Catch::Contains("expected at most 100 in a call, got more"));

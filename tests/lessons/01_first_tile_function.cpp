@@ -88,4 +88,5 @@ int main() {
 // f32              0.6000000 0.8000000 0.0000000 0.3333333 0.6666667 0.6666667
 // bf16             0.6015625 0.8007812 0.0000000 0.3339844 0.6679688 0.6679688
 //
-// error[shape.fold]: mistaken: sum cannot fold over 'K': no operand has that dim; x[M, N] has M, N. Did you mean 'M'?
+// 01_first_tile_function.cpp:74: error[shape.fold]: mistaken: sum cannot fold over 'K': no operand has that dim; x[M, N] has M, N. Did you
+//> mean 'M'?

@@ -105,5 +105,5 @@ int main() {
 //> 1 < |N|, 0:i4))), 4:i32)) where (|N| + 1)/8*4 + N.bytes.lane2 < (|N| + 1)/2
 //         $0 = min((|N| + 1)/8*4 + N.bytes.lane2, (|N| + 1)/2 - 1)*2
 //
-// error[algorithm.type]: ring.ring: a state of type u4, two elements of which are a byte: one cannot be written without the other; declare
-//> it u8 or i8.
+// 21_elements_of_four_bits.cpp:47: error[algorithm.type]: ring.ring: a state of type u4, two elements of which are a byte: one cannot be
+//> written without the other; declare it u8 or i8.

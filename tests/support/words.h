@@ -11,7 +11,7 @@ template <typename Call>
 std::string words(Call call) {
     try {
         call();
-    } catch (const UserError &error) { return error.what(); }
+    } catch (const UserError &error) { return error.words(); }
     return "no error";
 }
 
