@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -33,6 +36,17 @@ namespace {
 
 constexpr const char *gpu_sources[] = {"runtime/gpu/gpu.c", "runtime/gpu/opencl.c", "autotune/measure/opencl_memory.c"};
 
+// What `complete` makes of the worker's sources in a folder, for each compiler: it lasts as long as this process, so that a campaign of
+// many tasks compiles them once. One at a time: what another has begun is waited for.
+bool worker_objects(const std::string &cc, bool is_gpu, const std::function<bool(const fs::path &folder)> &complete) {
+    static std::mutex one_at_a_time;
+    static std::map<std::pair<std::string, bool>, std::unique_ptr<OwnedFolder>> kept;
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    std::unique_ptr<OwnedFolder> &folder = kept[{cc, is_gpu}];
+    if (!folder || !fs::exists(folder->path())) folder = std::make_unique<OwnedFolder>();
+    return complete(folder->path());
+}
+
 }  // namespace
 
 struct Programs::State {
@@ -59,33 +73,46 @@ struct Programs::State {
         return run_cc(all, folder.path() / ("cc" + std::to_string(getpid()) + ".log"), options.compile, asked);
     }
 
+    // False where it was stopped before.
+    bool compile_source(const fs::path &source, const fs::path &object) const {
+        return compile({"-std=gnu99", "-O2", task.target.is_gpu() ? "-DTESSERA_OPENCL=1" : "-DTESSERA_HOST=1", "-I", folder.path().string(),
+                        "-I", (folder.path() / "runtime/abi").string(), "-c", source.string(), "-o", object.string()},
+                       stopped);
+    }
+
     // Sources and objects that every candidate's program shares; and a program in which the base stands on both sides, which tells a
     // runner that fails from a candidate that does.
     void prepare() {
-        std::vector<std::string> sources;
+        std::vector<fs::path> sources;
         for (const auto &[name, text] : worker_sources()) {
             fs::create_directories((folder.path() / name).parent_path());
             write_into(folder.path() / name, text);
             const bool for_gpu = std::find(std::begin(gpu_sources), std::end(gpu_sources), name) != std::end(gpu_sources);
-            if (name.ends_with(".c") && (task.target.is_gpu() || !for_gpu)) sources.push_back((folder.path() / name).string());
+            if (name.ends_with(".c") && (task.target.is_gpu() || !for_gpu)) sources.push_back(folder.path() / name);
         }
+        const bool is_whole = worker_objects(options.cc, task.target.is_gpu(), [&](const fs::path &kept) {
+            shared_objects.clear();
+            for (const fs::path &source : sources) {
+                const fs::path object = kept / fmt::format("{}.o", shared_objects.size()), begun = kept / "begun.o";
+                shared_objects.push_back(object.string());
+                if (fs::exists(object)) continue;
+                if (!compile_source(source, begun)) return false;
+                fs::rename(begun, object);
+            }
+            return true;
+        });
+        if (!is_whole) return;
         const Kernel candidate{"tessera_candidate", {{{}, base}}};
-        write_into(folder.path() / "calls.c",
+        const fs::path calls = folder.path() / "calls.c";
+        write_into(calls,
                    caller_source("call_candidate", candidate) + caller_source("call_base", {"tessera_base", {{{}, base}}}) +
                        packs_source() +
                        fmt::format("const int measured_arguments = {}, measured_parameters = {};\n", base.arguments.size(),
                                    base.parameters.size()) +
                        "int measured_call(int which, const void *const *t, const void *p, const void *c, uint64_t *bytes) {\n"
                        "    return which ? call_base(t, p, c, bytes, bytes != 0) : call_candidate(t, p, c, bytes, bytes != 0);\n}\n");
-        sources.push_back((folder.path() / "calls.c").string());
-        for (const std::string &source : sources) {
-            shared_objects.push_back(source + ".o");
-            if (!compile(
-                    {"-std=gnu99", "-O2", task.target.is_gpu() ? "-DTESSERA_OPENCL=1" : "-DTESSERA_HOST=1", "-I", folder.path().string(),
-                     "-I", (folder.path() / "runtime/abi").string(), "-c", source, "-o", shared_objects.back()},
-                    stopped))
-                return;
-        }
+        shared_objects.push_back(calls.string() + ".o");
+        if (!compile_source(calls, shared_objects.back())) return;
         LimitedProcess process(compiling(task.algorithm.name), options.compile, [&] {
             keep_temporaries();
             make_code(kernels_of("tessera_base", base), base_code());
