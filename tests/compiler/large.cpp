@@ -16,6 +16,7 @@
 #include "support/text/error.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
+#include "tests/support/thorough.h"
 
 namespace tessera::test_large {
 
@@ -69,12 +70,12 @@ void check_apart(const Target &target, const Build &build, size_t first, size_t 
 
 }  // namespace
 
-TEST_CASE("rows of large tensors may be far apart: x86-64") { check_apart(target_named("x86-64"), {}, 0, 4); }
-TEST_CASE("rows of large tensors may be far apart: avx2") { check_apart(target_named("avx2"), {}, 0, 1); }
-TEST_CASE("rows of large tensors may be far apart: avx512") { check_apart(target_named("avx512"), {}, 1, 2); }
+TEST_CASE("rows of large tensors may be far apart: x86-64") { check_apart(target_named("x86-64"), {}, 0, every(3) * 4); }
+TEST_CASE("rows of large tensors may be far apart: avx2") { check_apart(target_named("avx2"), {}, 0, every(4)); }
+TEST_CASE("rows of large tensors may be far apart: avx512") { check_apart(target_named("avx512"), {}, 1, every(3) * 2); }
 TEST_CASE("rows of large tensors may be far apart: C") {
     size_t first = 0;
-    for (const Build &build : c_builds("-O2")) check_apart(target_named("avx2"), build, first++, 6);
+    for (const Build &build : c_builds("-O2")) check_apart(target_named("avx2"), build, first++, every(3) * 6);
 }
 
 // A device has copies of what tensors span, so that rows are not apart here.
@@ -84,7 +85,7 @@ TEST_CASE("large tensors give the same bits: opencl", "[.][gpu]") {
         return;
     }
     const Target target = target_named("opencl");
-    const std::vector<Case> cases = large_cases(gpu_cases(), 0, 2);
+    const std::vector<Case> cases = large_cases(gpu_cases(), 0, every(2) * 2);
     std::vector<TileProgram> programs;
     for (const Case &c : cases) programs.push_back(lowered(c, target));
     const Loaded library(programs, target);
