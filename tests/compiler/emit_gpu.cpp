@@ -9,6 +9,7 @@
 #include "compiler/emit/emit_gpu.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
+#include "tests/support/thorough.h"
 
 namespace tessera::test_emit_gpu {
 
@@ -75,6 +76,7 @@ TEST_CASE("NVIDIA's assembler takes the kernels, and keeps them in registers", "
         return;
     }
     for (const char *arch : {"sm_80", "sm_86"}) {
+        if (!is_thorough() && arch != std::string("sm_80")) continue;
         Target target = target_named(std::string("cuda-sm") + (arch + 3));
         std::vector<Kernel> kernels;
         for (const Case &c : gpu_cases()) kernels.push_back({c.name, {{{}, lowered(c, target)}}});

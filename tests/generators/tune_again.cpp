@@ -33,25 +33,32 @@ public:
 
     // `line` is of words that the shell takes as they are.
     Outcome tune(const std::string &line, int trials) const {
-        const std::vector<std::string> quick = {"--quiet",
-                                                "--measure-s",
-                                                "0.03",
-                                                "--population",
-                                                "24",
-                                                "--batch",
-                                                "3",
-                                                "--model",
-                                                "none",
-                                                "--trials",
-                                                std::to_string(trials),
-                                                "--records",
-                                                (folder_.path() / "tune.db").string()};
-        return shell(shell_word(TESSERA_GENERATOR) + " " + line + " " + shell_words(quick));
+        return shell(shell_word(TESSERA_GENERATOR) + " " + line + " " + shell_words(quick(trials)));
+    }
+    // In this process, in which a worker is compiled once.
+    Outcome tune(std::vector<std::string> words, int trials) const {
+        for (const std::string &word : quick(trials)) words.push_back(word);
+        return generator(words);
     }
 
 private:
     TemporaryFolder folder_;
     fs::path dir_ = folder_.path() / "it's $(touch here)";
+    std::vector<std::string> quick(int trials) const {
+        return {"--quiet",
+                "--measure-s",
+                "0.03",
+                "--population",
+                "24",
+                "--batch",
+                "3",
+                "--model",
+                "none",
+                "--trials",
+                std::to_string(trials),
+                "--records",
+                (folder_.path() / "tune.db").string()};
+    }
 };
 
 }  // namespace
@@ -72,7 +79,7 @@ TEST_CASE("the line that check prints tunes an artifact again as it was tuned", 
         std::vector<std::string> words = {"tune",  "matmul",         "--target",       "avx2",           "--schedule", kind.base,
                                           "--out", repository.dir(), "--schedule-dir", repository.dir(), "--shape"};
         words.insert(words.end(), kind.words.begin(), kind.words.end());
-        const Outcome first = repository.tune(shell_words(words), kind.trials);
+        const Outcome first = repository.tune(words, kind.trials);
         INFO(first.out << first.err);
         REQUIRE(first.code == 0);
         REQUIRE(fs::exists(file));
