@@ -1,5 +1,5 @@
-"""The kernels of the standard library that oracle.py does not have: `verify` finds each right, and what they give is compared with
-NumPy and SciPy (library_cases.py).
+"""The kernels of the standard library that oracle.py does not have: what they give is compared with NumPy and SciPy (library_cases.py),
+and `verify` finds each right; the suite asks it of every third.
 
     oracle_library.py <generator> <libtessera_runtime.a> <scratch folder>
 
@@ -22,8 +22,8 @@ except ImportError:
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import library_cases  # noqa: E402
 import state_cases  # noqa: E402
-from oracle import (STORED_RESULTS, Accuracy, Library, as_float, desc, host_features, numpy_cases, stored_cases, targets_for,  # noqa: E402
-                    wrong_elements)
+from oracle import (IS_THOROUGH, STORED_RESULTS, Accuracy, Library, as_float, desc, host_features, numpy_cases,  # noqa: E402
+                    stored_cases, targets_for, wrong_elements)
 
 PARAMETERS = {"f4": ctypes.c_float, "i4": ctypes.c_int32, "i8": ctypes.c_int64}
 STORED = {"f32": "f4", "bf16": "u2", "f16": "f2"}
@@ -84,7 +84,8 @@ def main():
             words += [] if case.algorithm in DERIVED else ["--schedule", "none"]
             kernels[key] = Library(generator, runtime, folder, name, words)
             shapes = ["--extents", *SHAPES[case.algorithm].split()] if case.algorithm in SHAPES else ["--shapes", "4"]
-            if subprocess.run([generator, "verify", *words, *shapes, "--quiet"], stdout=subprocess.DEVNULL).returncode != 0:
+            is_verified = IS_THOROUGH or len(kernels) % 3 == 0
+            if is_verified and subprocess.run([generator, "verify", *words, *shapes, "--quiet"], stdout=subprocess.DEVNULL).returncode != 0:
                 failed += 1
                 print(f"verify {' '.join(words)}: it is wrong")
         made = list(outputs(case))

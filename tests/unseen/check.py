@@ -1,5 +1,5 @@
-"""The unseen algorithms compute what they say: `verify` finds each of them right under the schedule that it gets when nobody names one,
-and that kernel gives what the plain loops of loops.c give, at awkward shapes.
+"""The unseen algorithms compute what they say: under the schedule that each gets when nobody names one, its kernel gives what the plain
+loops of loops.c give, at awkward shapes, and `verify` finds it right; the suite asks that of every second one.
 
     check.py <generator of the unseen> <loops.c as a library> <libtessera_runtime.a> <scratch folder>
 """
@@ -21,6 +21,7 @@ sys.path.append(os.path.join(here, "..", "..", "bench", "peers"))  # behind this
 from cases import CASES, Loops  # noqa: E402
 from generated import Library, dense  # noqa: E402
 
+IS_THOROUGH = os.environ.get("TESSERA_THOROUGH", "0") != "0"
 TOLERANCE = 2e-5  # of an element, in parts of the largest result
 
 
@@ -46,9 +47,10 @@ def names(arguments):
 def check(case, generator, loops, runtime, folder):
     """What is wrong, a line each."""
     problems = []
-    verified = subprocess.run([generator, "verify", case.name, "--shapes", "6", "--threads", "1"], capture_output=True, text=True)
-    if verified.returncode != 0:
-        problems.append(f"{case.name}: verify says {(verified.stdout + verified.stderr).strip()}")
+    if IS_THOROUGH or CASES.index(case) % 2 == 0:
+        verified = subprocess.run([generator, "verify", case.name, "--shapes", "6", "--threads", "1"], capture_output=True, text=True)
+        if verified.returncode != 0:
+            problems.append(f"{case.name}: verify says {(verified.stdout + verified.stderr).strip()}")
     kernel = Library(generator, runtime, folder, case.name, [case.name])
     inputs, outputs = case.sides()
     parameters = [ctypes.c_float(p) for p in case.parameters.values()]
