@@ -20,6 +20,7 @@
 #include "generators/registry/versions.h"
 #include "generators/tune/records_command.h"
 #include "generators/tune/tune.h"
+#include "support/processes/deep_stack.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -43,7 +44,7 @@ static int run(int argc, char **argv, const Registry &registry) {
     throw InternalError("a command line names a command");
 }
 
-int generator_main(int argc, char **argv, const Registry &registry) {
+static int run_reporting(int argc, char **argv, const Registry &registry) {
     set_error_form(error_form_of(argc, argv));
     std::signal(SIGXFSZ, SIG_IGN);  // writing then fails, with a reason
     try {
@@ -61,6 +62,10 @@ int generator_main(int argc, char **argv, const Registry &registry) {
         print(InternalError(error.what()));
     } catch (...) { print(InternalError("something unknown was thrown")); }
     return exit_internal_error;
+}
+
+int generator_main(int argc, char **argv, const Registry &registry) {
+    return on_deep_stack([&] { return run_reporting(argc, argv, registry); });
 }
 
 }  // namespace tessera

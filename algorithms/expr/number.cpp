@@ -42,4 +42,10 @@ Expr number(const std::string &subject, DType type, double value) {
                                        ", x), or write another number.");
 }
 
+Expr constant(DType type, double value) {
+    const bool fills = value == 0;  // what nobody reads: types without a zero have something for it
+    if (!fills && !holds(type, value)) return number("a constant", type, value);  // says why
+    return constant(is_float(type) ? Scalar::of_real(type, value) : Scalar::of_integer(type, static_cast<int64_t>(value)));
+}
+
 }  // namespace tessera

@@ -30,7 +30,8 @@ void Bounds::set(const std::string &variable, Expr lo, Expr hi) {
 }
 
 void Bounds::assume_nonnegative(const Linear &form, const Bounds &before) {
-    if (form.is_constant()) return;
+    constexpr size_t many = 256;  // minima of minima say something of each of theirs on every path
+    if (form.is_constant() || known_->facts.size() >= many) return;
     // A minimum is above what both its operands' bound says, and so on: what elimination would have to guess.
     for (const Linear::Term &t : form.terms) {
         const Expr &f = t.factors[0];

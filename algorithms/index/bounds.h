@@ -111,7 +111,8 @@ struct Bounds::Variable {
 struct Bounds::Answers {
     AddressMap<const Linear *> forms;
     AddressMap<Expr> simplified;
-    AddressMap<Interval> ranges;  // of operations
+    AddressMap<Interval> ranges;    // of high operations, and of what is bounded
+    AddressMap<int64_t> multiples;  // of high operations
     std::map<std::string, Interval> variables;
     std::forward_list<std::pair<Expr, Linear>> kept_forms;  // with their keys, so that the addresses of those stay their own
     std::forward_list<Expr> kept;

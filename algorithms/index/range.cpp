@@ -62,6 +62,13 @@ static Interval range_of_remainder(const Expr &atom, Interval x, Interval d, con
     return r;
 }
 
+static Interval range_of_bounded(const Expr &e, const Bounds &b) {
+    const Interval lo = range_of_expr(e->args[1], b), last = add(range_of_expr(e->args[2], b), {-1, -1});
+    // An empty range clamps to either end.
+    const bool some = last.lo >= lo.hi || range_of(linear_form(e->args[2], b) - linear_form(e->args[1], b), b).lo >= 1;
+    return {some ? lo.lo : std::min(lo.lo, last.lo), some ? last.hi : std::max(lo.hi, last.hi)};
+}
+
 static Interval make_range_of_operation(const Expr &e, const Bounds &b) {
     auto arg = [&](size_t i) { return range_of_expr(e->args[i], b); };
     switch (e->op) {
@@ -110,14 +117,15 @@ static Interval make_range_of_operation(const Expr &e, const Bounds &b) {
 }
 
 // Minima of minima look at each of theirs again and again. Low ones are found as fast as they would be remembered.
-static Interval range_of_operation(const Expr &e, const Bounds &b) {
+template <typename Value, typename Make>
+static Value remembered(AddressMap<Value> Bounds::Answers::*where, const Expr &e, const Bounds &b, const Make &make) {
     constexpr int low = 6;
-    if (e->height <= low) return make_range_of_operation(e, b);
+    if (e->height <= low) return make(e, b);
     Bounds::Answers &answers = b.answers(e->variables);
-    if (const Interval *known = answers.ranges.find(e.get())) return *known;
-    const Interval made = make_range_of_operation(e, b);
+    if (const Value *known = (answers.*where).find(e.get())) return *known;
+    const Value made = make(e, b);
     answers.kept.push_front(e);
-    return *answers.ranges.add(e.get()).first = made;
+    return *(answers.*where).add(e.get()).first = made;
 }
 
 static Interval range_of_type(DType type) {
@@ -145,14 +153,8 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
             i = meet(i, b.known_parameter(e->args[0]->name));
         break;
     case ExprKind::parameter: i = meet(range_of_type(e.type()), b.known_parameter(e->name)); break;
-    case ExprKind::bounded: {
-        Interval lo = range_of_expr(e->args[1], b), last = add(range_of_expr(e->args[2], b), {-1, -1});
-        // An empty range clamps to either end.
-        bool some = last.lo >= lo.hi || range_of(linear_form(e->args[2], b) - linear_form(e->args[1], b), b).lo >= 1;
-        i = {some ? lo.lo : std::min(lo.lo, last.lo), some ? last.hi : std::max(lo.hi, last.hi)};
-        break;
-    }
-    case ExprKind::operation: i = range_of_operation(e, b); break;
+    case ExprKind::bounded: i = remembered(&Bounds::Answers::ranges, e, b, range_of_bounded); break;
+    case ExprKind::operation: i = remembered(&Bounds::Answers::ranges, e, b, make_range_of_operation); break;
     case ExprKind::constant:
     case ExprKind::load:
     case ExprKind::bitcast:
@@ -188,7 +190,7 @@ static int64_t declared_multiple(const Expr &e, const Bounds &b) {
 }
 
 static int64_t multiple_of_atom(const Expr &e, const Bounds &b) {
-    int64_t declared = declared_multiple(e, b), assumed = b.known_multiple(e);
+    int64_t declared = remembered(&Bounds::Answers::multiples, e, b, declared_multiple), assumed = b.known_multiple(e);
     bool small = declared > 0 && declared <= INT32_MAX && assumed <= INT32_MAX;
     return small ? std::lcm(declared, assumed) : declared;
 }

@@ -14,7 +14,7 @@ namespace {
 class CallChecker {
 public:
     CallChecker(const VerifyScope &scope, const Call &call) : scope_(scope), call_(call), subject_(call.scope), callee_(*call.callee) {}
-    void check() const;
+    void check();
 
 private:
     void check_dim(const Dim &dim) const;
@@ -28,8 +28,9 @@ private:
     void check_view(const Tensor &wanted, const View &view, const Tensor &given, const std::string &pair) const;
     void check_reach_of_results() const;
     void check_repeat() const;
-    std::optional<ParameterRange> values_of(const Expr &e) const;
-    void check_parameter(const Parameter &p) const;
+    std::optional<ParameterRange> values_of(const Expr &e);
+    std::optional<ParameterRange> make_values(const Expr &e);
+    void check_parameter(const Parameter &p);
     void check_carried(const Tensor *input, const std::string &name, const std::string &output) const;
     const Tensor *find_output(const std::string &name) const;
     [[noreturn]] void fail(const std::string &message) const { scope_.fail("call", subject_, message); }
@@ -39,9 +40,10 @@ private:
     const std::string &subject_;
     const Algorithm &callee_;
     std::vector<Tensor> results_ = results_of(call_);  // in the order of the callee's outputs
+    AddressMap<std::optional<ParameterRange>> values_;
 };
 
-void CallChecker::check() const {
+void CallChecker::check() {
     check_known();
     if (const std::string weaker = weaker_in(callee_.numerics, scope_.algorithm.numerics); !weaker.empty())
         fail("the callee " + callee_.name + " keeps to the policy '" + callee_.numerics.name + "', which is weaker than '" +
@@ -57,7 +59,13 @@ void CallChecker::check() const {
 }
 
 // The values that an expression without loads can have, as far as that is plain to see: none where nothing is known.
-std::optional<ParameterRange> CallChecker::values_of(const Expr &e) const {
+std::optional<ParameterRange> CallChecker::values_of(const Expr &e) {
+    if (const auto *known = values_.find(e.get())) return *known;
+    const std::optional<ParameterRange> made = make_values(e);
+    return *values_.add(e.get()).first = made;
+}
+
+std::optional<ParameterRange> CallChecker::make_values(const Expr &e) {
     if (e.is_constant()) return ParameterRange{e->value, e->value};
     if (e.kind() == ExprKind::parameter) {
         for (const Parameter &own : scope_.parameters)
@@ -88,7 +96,7 @@ std::optional<ParameterRange> CallChecker::values_of(const Expr &e) const {
     return std::nullopt;
 }
 
-void CallChecker::check_parameter(const Parameter &p) const {
+void CallChecker::check_parameter(const Parameter &p) {
     const Expr &value = call_.parameters.at(p.name);
     verify_expression(scope_, subject_, value, rounds());
     if (!p.range) return;

@@ -23,6 +23,12 @@ std::string access(const std::string &tensor, const std::vector<Expr> &index) {
     return tensor + "[" + (parts.empty() ? "" : join(parts)) + "]";
 }
 
+// The largest magnitude of an index expression whose leaves have 32 bits, and whether data that nothing clamps is in it.
+struct Size {
+    double most = 0x1p31;
+    bool data = false;
+};
+
 class Checker {
 public:
     Checker(const VerifyScope &scope, const std::string &subject, const std::vector<std::string> &dims)
@@ -41,7 +47,12 @@ private:
     void check_extent(const Expr &e) const;
     void check_parameter(const Expr &e) const;
     void check_load(const Expr &e, Scan &scan);
+    Size size_of_position(const Expr &e);
+    Size make_size(const Expr &e);
 
+    static constexpr int max_visited = 100000;  // nodes, each once under every chain of guards around it
+    int visited_ = 0;
+    AddressMap<Size> sizes_;
     const VerifyScope &scope_;
     const std::string &subject_;
     const std::vector<std::string> &dims_;
@@ -61,13 +72,13 @@ void Checker::check(const Expr &e, const Bounds &facts) {
     visit(e, scan);
 }
 
-// The largest magnitude of an index expression whose leaves have 32 bits, and whether data that nothing clamps is in it.
-struct Size {
-    double most = 0x1p31;
-    bool data = false;
-};
+Size Checker::size_of_position(const Expr &e) {
+    if (const Size *known = sizes_.find(e.get())) return *known;
+    const Size made = make_size(e);
+    return *sizes_.add(e.get()).first = made;
+}
 
-static Size size_of_position(const Expr &e) {
+Size Checker::make_size(const Expr &e) {
     if (e.is_constant()) return {std::abs(static_cast<double>(e->value.integer)), false};
     if (e.kind() == ExprKind::cast) {
         const DTypeTraits &from = traits_of(e->args[0].type());
@@ -85,6 +96,11 @@ static Size size_of_position(const Expr &e) {
 
 void Checker::visit(const Expr &e, Scan &scan) {
     if (!scan.seen.insert(e.get()).second) return;
+    if (++visited_ > max_visited)
+        scope_.fail("guards", subject_,
+                    "there are more than " + std::to_string(max_visited) +
+                        " operations under different guards, as where guarded loads lie in the indices of guarded loads again and again; "
+                        "name an index on the way (named), and it is computed once.");
     if (e.kind() == ExprKind::load) return check_load(e, scan);
     for (const Expr &arg : e->args) visit(arg, scan);
     switch (e.kind()) {

@@ -24,6 +24,8 @@ constexpr size_t kept = 6;  // of the best at each workload
 // How long the search goes on, in candidates: at least `few`; then as long as the last `patience` of them brought `gain`; at most `many`.
 constexpr size_t few = 192, patience = 96, many = 384, step = 48;
 constexpr size_t of_special = 48;  // of a workload with conditions
+// A candidate of n stages takes some n^1.5 of time. With more than so many stages there are as many fewer candidates, but at least `least`.
+constexpr size_t many_stages = 16, least = 4;
 constexpr double gain = 0.03;
 
 std::vector<std::string> free_dims(const Algorithm &algorithm) {
@@ -184,14 +186,43 @@ private:
 
 }  // namespace
 
+namespace {
+
+// How many candidates an algorithm has time for, and how many were judged.
+class Effort {
+public:
+    Effort(const Algorithm &algorithm, const DeriveProgress &progress) : progress_(progress) {
+        const Algorithm whole = inline_calls(algorithm);
+        for ([[maybe_unused]] const Stage &stage : whole.stages()) stages_++;
+    }
+    // As many as an algorithm of few stages has `candidates`.
+    size_t share(size_t candidates) const {
+        if (stages_ <= many_stages) return candidates;
+        const double part = static_cast<double>(many_stages) / static_cast<double>(stages_);
+        return std::max(least, static_cast<size_t>(static_cast<double>(candidates) * part * std::sqrt(part)));
+    }
+    void explore(Search &search, size_t candidates) {
+        search.explore(candidates);
+        judged_ += candidates;
+        if (progress_) progress_(judged_);
+    }
+    size_t judged() const { return judged_; }
+
+private:
+    const DeriveProgress &progress_;
+    size_t stages_ = 0, judged_ = 0;
+};
+
+}  // namespace
+
 // Makes candidates until more of them bring little.
-static size_t explore(Search &search) {
+static void explore(Search &search, Effort &effort) {
+    const size_t most = effort.share(many), enough = effort.share(few), wait = effort.share(patience), next = effort.share(step);
     size_t made = 0, gained_at = 0;
-    for (double reached = -INFINITY; made < many && (made < few || made < gained_at + patience); made += step) {
-        search.explore(step);
+    for (double reached = -INFINITY; made < most && (made < enough || made < gained_at + wait); made += next) {
+        effort.explore(search, next);
         if (const double best = search.best_explored(); best > reached + gain) reached = best, gained_at = made;
     }
-    return made;
 }
 
 namespace {
@@ -206,14 +237,13 @@ struct Special {
 
 // The best at one workload, in the space that its extents make, where that is clearly better than `whole`.
 static std::optional<Special> special_for(const SearchSpace &space, size_t workload, const KnobsByStage &whole, CostModel &model,
-                                          size_t &candidates) {
+                                          Effort &effort) {
     SearchOptions options;
     options.keep = kept;
     Search search(space, options, model);
     search.seed(realize(space, most_likely));
     search.seed(whole);
-    search.explore(of_special);
-    candidates += of_special;
+    effort.explore(search, effort.share(of_special));
     Choice choice(search, 1);
     const Candidate *best = choice.best([](const Candidate &c) { return c.score; });
     if (!best) return std::nullopt;
@@ -221,7 +251,8 @@ static std::optional<Special> special_for(const SearchSpace &space, size_t workl
     return more > clearly_better ? std::optional(Special{workload, best->stages, more}) : std::nullopt;
 }
 
-Derivation derive(const Algorithm &algorithm, const Target &target, const std::vector<ExpectedWorkload> &workloads, CostModel &model) {
+Derivation derive(const Algorithm &algorithm, const Target &target, const std::vector<ExpectedWorkload> &workloads, CostModel &model,
+                  const DeriveProgress &progress) {
     require(!workloads.empty() && workloads[0].when.empty(), "the first workload is of the schedule as a whole");
     auto space_at = [&](const Workload &w) { return SearchSpace{algorithm, target, w.extents, w.threads, {}, {}}; };
     const SearchSpace space = space_at(workloads[0].workload);
@@ -235,7 +266,9 @@ Derivation derive(const Algorithm &algorithm, const Target &target, const std::v
         if (workloads[w].when.empty()) options.further.push_back(workloads[w].workload), general++;
     Search search(space, options, model);
     search.seed(derived.stages);
-    derived.candidates = explore(search);
+    Effort effort(algorithm, progress);
+    explore(search, effort);
+    derived.candidates = effort.judged();
     Choice choice(search, general);
     const Candidate *whole = choice.best([](const Candidate &c) { return c.score; });
     if (!whole) return derived;
@@ -244,8 +277,9 @@ Derivation derive(const Algorithm &algorithm, const Target &target, const std::v
     std::vector<Special> variants;
     for (size_t w = 0; w < workloads.size(); w++)
         if (!workloads[w].when.empty())
-            if (auto special = special_for(space_at(workloads[w].workload), w, derived.stages, model, derived.candidates))
+            if (auto special = special_for(space_at(workloads[w].workload), w, derived.stages, model, effort))
                 variants.push_back(*special);
+    derived.candidates = effort.judged();
     std::stable_sort(variants.begin(), variants.end(), [](const Special &a, const Special &b) { return a.gain > b.gain; });
     if (variants.size() > max_variants) variants.resize(max_variants);
     // In the order in which they stand: of all dims before those of one, and of these the smaller extents first.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "algorithms/expr/value_numbering.h"
 #include "compiler/instructions/families.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr int64_t countless = int64_t{1} << 40;
 
 int64_t times(int64_t a, int64_t b) { return b > 0 && a > countless / b ? countless : a * b; }
+
+int64_t most_instructions(bool is_written_out) { return is_written_out ? max_written_out : max_in_formula; }
 
 class Counter {
 public:
@@ -41,6 +44,7 @@ private:
     std::map<std::string, const Alloc *> allocs_;  // in scope, by the buffer's name
     std::set<const Alloc *> in_vectors_;
     int64_t living_ = 0;
+    bool is_written_out_ = false;  // something of the run that is counted
     ValueNumbering values_;
     std::set<int> seen_;
 
@@ -66,11 +70,13 @@ private:
 
     void run_without_loops(const TileBody &body) {
         Run run;
+        const bool was_written_out = std::exchange(is_written_out_, false);
         add(body, 1, 1, run);
+        const bool is_written_out = std::exchange(is_written_out_, was_written_out);
         int64_t all = 0;
         for (const auto &[buffer, n] : run) all += n;
-        if (all <= size_.instructions) return;
-        size_.instructions = all;
+        if (all - most_instructions(is_written_out) <= size_.instructions - most_instructions(size_.is_written_out)) return;
+        size_.instructions = all, size_.is_written_out = is_written_out;
         size_.computes = std::max_element(run.begin(), run.end(), [](auto &a, auto &b) { return a.second < b.second; })->first;
     }
 
@@ -119,6 +125,7 @@ private:
     // Index arithmetic goes into addresses, so only values count, each shared one once.
     void store(const std::string &buffer, const Expr &value, int64_t copies, int64_t lanes, Run &run) {
         int64_t instructions = 1;
+        is_written_out_ = is_written_out_ || copies > 1 || times(lanes, size_of(value.type())) > vector_bytes_;
         AddressSet met;
         auto is_new = [&](const Expr &e) { return finds_equal_ ? seen_.insert(values_.number(e)).second : met.insert(e.get()); };
         std::function<void(const Expr &)> count = [&](const Expr &e) {
@@ -178,7 +185,7 @@ std::vector<std::string> check_code_size(const TileProgram &program, const Knobs
     std::vector<std::string> notes;
     if (target.is_gpu()) return notes;
     CodeSize size = Counter(target, false).size(program);  // at most that
-    if (size.instructions > max_instructions) size = code_size(program, target);
+    if (size.instructions > most_instructions(size.is_written_out)) size = code_size(program, target);
     const std::string keeper = stage_of(size.keeps, stages), computer = stage_of(size.computes, stages);
     const std::string kept = program.name + "." + keeper + ": its register tile" + knobs_text(keeper, stages) + " keeps " +
                              std::to_string(size.registers) + " values at a time, and " + target.name + " has " +
@@ -187,12 +194,17 @@ std::vector<std::string> check_code_size(const TileProgram &program, const Knobs
     if (size.registers >= limit)
         throw UserError("schedule.register-tile", kept + "; expected fewer than " + std::to_string(limit) +
                                                       ", since compiling takes minutes beyond. Make micro smaller, or vector wider.");
-    if (size.instructions > max_instructions)
+    if (size.instructions > max_in_formula && !size.is_written_out)
+        throw UserError("schedule.formula", program.name + "." + computer + ": its formula takes " + std::to_string(size.instructions) +
+                                                " instructions for each element; expected at most " + std::to_string(max_in_formula) +
+                                                ", since compiling takes minutes beyond. Give parts of it names (named): each is a stage "
+                                                "then, computed once and compiled alone.");
+    if (size.instructions > max_written_out && size.is_written_out)
         throw UserError("schedule.register-tile",
                         program.name + "." + computer + ": " +
                             (size.instructions >= countless ? "countless" : std::to_string(size.instructions)) +
                             " instructions are written out in a row" + knobs_text(computer, stages) + "; expected at most " +
-                            std::to_string(max_instructions) +
+                            std::to_string(max_written_out) +
                             ", since compiling takes minutes beyond. Make micro or unroll smaller, or vector wider.");
     if (size.registers > target.vector_registers) notes.push_back(kept + ", so some go through memory");
     for (const TileProgram &inner : program.programs)

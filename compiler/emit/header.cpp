@@ -115,7 +115,7 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
         "int32_t {0}_workspace({3}const TessContext *context, uint64_t *bytes);\n\n"
         "/** The kernel as a value, to be described, planned and run (tess_kernel_info, tess_plan_make). Begin with tess_kernel(). */\n"
         "int32_t {0}_describe(TessKernel *kernel);\n\n"
-        "static const char *const {0}_argument_names[] = {{{5}0}};\n",
+        "static const char *const {0}_argument_names[] = {{{5}TESS_NULL}};\n",
         kernel.name, table, rest, named ? c_tensors(p) : table,
         takes_packed ? ", but not that of a packed operand, whose header is read" : "", names);
     if (is_packing(p))

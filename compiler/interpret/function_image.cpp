@@ -122,9 +122,15 @@ RealInterval FunctionImages::slope(const Function &f, const std::vector<RealInte
 }
 
 // The image of an expression of f64 over the arguments, as derivatives are.
-RealInterval FunctionImages::value(const Expr &e, const std::vector<RealInterval> &x) {
+RealInterval FunctionImages::value(const Expr &root, const std::vector<RealInterval> &x) {
+    AddressMap<RealInterval> values;
+    walk(root, [&](const Expr &e) { *values.add(e.get()).first = value_over(e, x, values); });
+    return *values.find(root.get());
+}
+
+RealInterval FunctionImages::value_over(const Expr &e, const std::vector<RealInterval> &x, AddressMap<RealInterval> &values) {
     std::vector<RealInterval> args;
-    for (const Expr &arg : e->args) args.push_back(arg.type() == DType::f64 ? value(arg, x) : RealInterval::whole());
+    for (const Expr &arg : e->args) args.push_back(arg.type() == DType::f64 ? *values.find(arg.get()) : RealInterval::whole());
     if (e.kind() == ExprKind::input) return x[static_cast<size_t>(e->number)];
     if (e.kind() == ExprKind::constant) return RealInterval::of(e->value.real);
     if (e.kind() == ExprKind::function) return image(*e->function, args);

@@ -41,7 +41,8 @@ private:
     RealInterval corners(const Function &f, const std::vector<RealInterval> &x);
     RealInterval in_pieces(const Function &f, const RealInterval &x);
     RealInterval by_mean_value(const Function &f, const std::vector<RealInterval> &x);
-    RealInterval value(const Expr &e, const std::vector<RealInterval> &x);
+    RealInterval value(const Expr &root, const std::vector<RealInterval> &x);
+    RealInterval value_over(const Expr &e, const std::vector<RealInterval> &x, AddressMap<RealInterval> &values);
 };
 
 }  // namespace tessera

@@ -8,6 +8,9 @@
 
 namespace tessera {
 
+// Whether remembering what is known of its nodes pays: a low tree has few paths, a high one that shares may have 2^height.
+inline bool may_share_much(const Expr &e) { return e->height > 6; }
+
 struct LoopPositions {
     std::unordered_map<std::string, int64_t> loops;    // variable -> iteration
     std::unordered_map<std::string, Expr> lets;        // variable -> its value
@@ -19,6 +22,11 @@ struct LoopPositions {
     // counts as 0, and so does what is divided by zero.
     static bool is_position(const Expr &load);
     int64_t value(const Expr &e) const;
+
+private:
+    using Known = AddressMap<int64_t>;
+    int64_t value(const Expr &e, Known *known) const;
+    int64_t make_value(const Expr &e, Known *known) const;
 };
 
 }  // namespace tessera

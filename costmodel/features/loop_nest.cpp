@@ -120,17 +120,25 @@ bool LoopNest::is_shared(Mask mask) const {
 }
 
 LoopNest::Reach LoopNest::reach_of(const Expr &e) const {
+    if (!may_share_much(e)) return reach_of(e, nullptr);
+    AddressMap<Reach> known;
+    return reach_of(e, &known);
+}
+
+LoopNest::Reach LoopNest::reach_of(const Expr &e, AddressMap<Reach> *known) const {
     if (e->variables == 0) return {};
+    if (const Reach *found = known ? known->find(e.get()) : nullptr) return *found;
     if (e.kind() == ExprKind::variable) {
-        auto known = varies_.find(e->name);
-        return known == varies_.end() ? Reach{} : known->second;
+        auto varying = varies_.find(e->name);
+        return varying == varies_.end() ? Reach{} : varying->second;
     }
     Reach all;
     for (const Expr &arg : e->args) {
-        const Reach one = reach_of(arg);
+        const Reach one = reach_of(arg, known);
         all.depends |= one.depends, all.wraps |= one.wraps;
     }
     if (e.kind() == ExprKind::operation && (e->op == Op::div || e->op == Op::mod)) all.wraps |= all.depends;
+    if (known) *known->add(e.get()).first = all;
     return all;
 }
 

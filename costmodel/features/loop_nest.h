@@ -87,6 +87,7 @@ private:
     mutable std::map<std::array<uint64_t, 3>, double> shares_;
 
     Reach reach_of(const Expr &e) const;
+    Reach reach_of(const Expr &e, AddressMap<Reach> *known) const;
     // As several where it says that several hold; those that vary.
     void add_each(const Expr &condition, bool holds, std::vector<SummedCondition> &conditions) const;
     // Over these loops, those that they, or conditions around them, depend on, and those that depend on them. All iterations together of a

@@ -104,7 +104,7 @@ private:
     std::string derive() {
         const Target target = options_.target == "host" ? target_named(request_.target.name) : request_.target;
         const DerivedSchedule derived =
-            derived_schedule(registry_, request_, parse_shape(options_.derive_for, "--derive-for"), target, chooser_);
+            derived_schedule(registry_, request_, parse_shape(options_.derive_for, "--derive-for"), target, chooser_, observer_);
         choice_.match.schedule = derived.schedule, choice_.match.how = Match::How::derived;
         made_ = derived.made;
         std::string text = "derived";

@@ -99,14 +99,18 @@ static Usable schedule_of(const Derivation &derived, const KernelRequest &reques
 }
 
 DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &request, const Extents &extents, const Target &target,
-                                 Chooser &chooser) {
+                                 Chooser &chooser, const PreparationObserver &observer) {
     const Algorithm &bound = request.bound;
     std::optional<fs::path> file = cache_folder();
     if (file) *file /= key_of(registry, bound, request.fixed, extents, target) + ".json";
     if (auto kept = kept_schedule(file, request, chooser)) return {kept->schedule, std::move(kept->made), 0, 0, file};
     const auto start = std::chrono::steady_clock::now();
     const auto model = model_for(registry, "", target);
-    const Derivation derived = derive(bound, target, expected_workloads(bound, extents), *model);
+    const auto progress = [&](size_t candidates) {
+        if (observer.derives) observer.derives(bound.name, candidates);
+    };
+    progress(0);
+    const Derivation derived = derive(bound, target, expected_workloads(bound, extents), *model, progress);
     Usable usable = schedule_of(derived, request, target, chooser);
     if (file && !keep(usable.schedule, *file)) file.reset();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

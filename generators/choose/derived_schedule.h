@@ -27,6 +27,6 @@ struct DerivedSchedule {
 // `extents` are those that dims which are not fixed mostly have, as far as the user says. `machine_independent` is the request's target
 // with nothing of this machine in it. `chooser` is for the request's target. UserError as all_extents and Chooser::make.
 DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &request, const Extents &extents,
-                                 const Target &machine_independent, Chooser &chooser);
+                                 const Target &machine_independent, Chooser &chooser, const PreparationObserver &observer = {});
 
 }  // namespace tessera

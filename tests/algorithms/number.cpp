@@ -3,7 +3,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "tests/support/words.h"
+
 namespace tessera::test_number {
+
+using namespace tessera::test;
 
 TEST_CASE("number: a type holds what comes back from it, and floats what they round to a number") {
     for (const DTypeTraits &traits : dtypes) {
@@ -30,6 +34,17 @@ TEST_CASE("number: a type holds what comes back from it, and floats what they ro
         CHECK(!holds(type, static_cast<double>(traits.highest) + 1));
         CHECK(!holds(type, static_cast<double>(traits.lowest) - 1));
     }
+}
+
+TEST_CASE("a constant of an expression is refused as a number beside a tile is") {
+    CHECK(constant(DType::i32, 7)->value.integer == 7);
+    CHECK(constant(DType::f8e8m0fnu, 0).defined());
+    CHECK(std::isinf(constant(DType::f32, INFINITY)->value.real));
+    check_words([] { constant(DType::i32, 0.5); },
+                {"error[expr.number]: a constant: expected one that i32 holds, whole numbers from -2147483648 to 2147483647, got 0.5; "
+                 "convert what it meets, as in cast(DType::f32, x), or write another number."});
+    check_words([] { constant(DType::index, NAN); }, {"error[expr.number]: a constant: expected one that index holds"});
+    check_words([] { constant(DType::f32, 1e39); }, {"error[expr.number]: a constant: expected one that f32 holds"});
 }
 
 }  // namespace tessera::test_number

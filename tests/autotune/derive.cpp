@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "algorithms/transform/given_extents.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/check/verify_tiles.h"
@@ -125,6 +126,34 @@ TEST_CASE("of a GPU, whose programs no model knows, the space's most likely sche
     CHECK(d.candidates == 1);
     CHECK(d.variants.empty());
     CHECK(is_proved(lower(library::softmax({}), d.stages, target_named("opencl"))));
+}
+
+// n layers, each takes from every row its largest element.
+static Algorithm layers(int n) {
+    Builder f("layers" + std::to_string(n), {});
+    const Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M, N});
+    for (int i = 0; i < n; i++) x = (x - max(x, N)).named("layer" + std::to_string(i));
+    return f.output("y", x).build();
+}
+
+TEST_CASE("of more stages fewer candidates are judged, and deriving tells how many so far") {
+    const auto model = roofline_model();
+    size_t told = 0;
+    auto judged = [&](int n) {
+        const Algorithm a = layers(n);
+        told = 0;
+        const Derivation d = derive(a, target_named("avx2"), expected_workloads(a), *model, [&](size_t candidates) {
+            CHECK(candidates > told);
+            told = candidates;
+        });
+        CHECK(told == d.candidates);
+        return d.candidates;
+    };
+    const size_t few = judged(2), many = judged(24);
+    CHECK(few >= 192);
+    CHECK(many <= few / 3);
+    CHECK(many >= 16);
 }
 
 }  // namespace tessera::test_derive

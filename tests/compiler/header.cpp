@@ -22,7 +22,7 @@ TEST_CASE("the header declares a kernel, its workspace and its arguments' names"
           "*context);\n",
           "int32_t ring_append_workspace(const TessTensor *cache, const TessTensor *x, const TessContext *context, uint64_t *bytes);\n",
           "int32_t ring_append_describe(TessKernel *kernel);\n",
-          "static const char *const ring_append_argument_names[] = {\"cache\", \"x\", \"position\", 0};\n"})
+          "static const char *const ring_append_argument_names[] = {\"cache\", \"x\", \"position\", TESS_NULL};\n"})
         CHECK_THAT(text, Catch::Contains(part));
     text = header_of("several", {{target_named("avx2"), {kernel}}, {target_named("x86-64"), {kernel}}});
     CHECK_THAT(text, Catch::Contains("/** ring_append, for avx2, else x86-64. Arguments:\n"));

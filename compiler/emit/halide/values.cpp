@@ -233,8 +233,9 @@ HExpr Values::widened(const Expr &e) {
 }
 
 static void add_terms(const Expr &e, bool negative, std::vector<std::pair<Expr, bool>> &terms) {
+    constexpr size_t many = 256;  // a sum that is added to itself again and again would have 2^n
     const bool difference = e.is_operation(Op::sub);
-    if (!difference && !e.is_operation(Op::add)) return terms.emplace_back(e, negative), void();
+    if (terms.size() >= many || (!difference && !e.is_operation(Op::add))) return terms.emplace_back(e, negative), void();
     add_terms(e->args[0], negative, terms);
     add_terms(e->args[1], negative != difference, terms);
 }
@@ -410,12 +411,18 @@ HExpr integer_operation(Op op, DType type, const std::vector<HExpr> &x) {
     undefined_on(op, "integers");
 }
 
-HExpr Values::size(const Expr &e) {
-    if (e.kind() != ExprKind::operation) return widened(e);
-    std::vector<HExpr> x;
-    for (const Expr &arg : e->args) x.push_back(size(arg));
-    if (e->op == Op::select) return Select::make(x[0], x[1], x[2]);
-    return e->args[0].type() == DType::boolean ? bool_operation(e->op, x) : integer_operation(e->op, DType::index, x);
+HExpr Values::size(const Expr &root) {
+    AddressMap<HExpr> sizes;
+    walk(root, [&](const Expr &e) {
+        std::vector<HExpr> x;
+        for (const Expr &arg : e->args) x.push_back(*sizes.find(arg.get()));
+        HExpr made;
+        if (e.kind() != ExprKind::operation) made = widened(e);
+        else if (e->op == Op::select) made = Select::make(x[0], x[1], x[2]);
+        else made = e->args[0].type() == DType::boolean ? bool_operation(e->op, x) : integer_operation(e->op, DType::index, x);
+        *sizes.add(e.get()).first = made;
+    });
+    return *sizes.find(root.get());
 }
 
 HExpr Values::emit_operation(const Expr &e) {

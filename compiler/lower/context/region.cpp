@@ -16,12 +16,21 @@ static bool touches(const Expr &e, const Pieces &variables) {
     return false;
 }
 
+using Forms = AddressMap<std::optional<Affine>>;
+
+static std::optional<Affine> affine(const Expr &e, const Pieces &variables, Forms &known);
+
 std::optional<Affine> affine(const Expr &e, const Pieces &variables) {
+    Forms known;
+    return affine(e, variables, known);
+}
+
+static std::optional<Affine> make_affine(const Expr &e, const Pieces &variables, Forms &known) {
     if (e.kind() == ExprKind::variable) return variables.count(e->name) ? Affine{{{e->name, 1}}, Expr(0)} : Affine{{}, e};
     if (!touches(e, variables)) return Affine{{}, e};
     if (e.kind() != ExprKind::operation) return std::nullopt;
     if (e->op == Op::add || e->op == Op::sub) {
-        auto a = affine(e->args[0], variables), b = affine(e->args[1], variables);
+        auto a = affine(e->args[0], variables, known), b = affine(e->args[1], variables, known);
         if (!a || !b) return std::nullopt;
         add(*a, *b, e->op == Op::add ? 1 : -1);
         return a;
@@ -29,13 +38,19 @@ std::optional<Affine> affine(const Expr &e, const Pieces &variables) {
     if (e->op == Op::mul) {
         int k = e->args[0].is_constant() ? 0 : 1;
         if (!e->args[k].is_constant()) return std::nullopt;
-        auto a = affine(e->args[1 - k], variables);
+        auto a = affine(e->args[1 - k], variables, known);
         if (!a) return std::nullopt;
         Affine scaled{{}, Expr(0)};
         add(scaled, *a, e->args[k]->value.integer);
         return scaled;
     }
     return std::nullopt;
+}
+
+static std::optional<Affine> affine(const Expr &e, const Pieces &variables, Forms &known) {
+    if (const std::optional<Affine> *found = known.find(e.get())) return *found;
+    std::optional<Affine> made = make_affine(e, variables, known);
+    return *known.add(e.get()).first = std::move(made);
 }
 
 Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {

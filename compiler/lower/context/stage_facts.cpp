@@ -88,7 +88,9 @@ static std::vector<Expr> invariants_of(const Monoid &m, size_t part, const std::
         return result;
     };
     std::vector<Expr> found;
+    AddressSet met;
     std::function<void(const Expr &)> search = [&](const Expr &e) {
+        if (!met.insert(e.get())) return;
         if (e.kind() == ExprKind::operation && !varies(e)) {
             bool known = std::any_of(found.begin(), found.end(), [&](const Expr &f) { return equal(e, f); });
             if (!known && !e.is_constant()) found.push_back(e);
