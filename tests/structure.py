@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-PRODUCT = ["runtime", "support", "algorithms", "schedules", "compiler", "bench", "costmodel", "autotune", "generators"]
+PRODUCT = ["runtime", "support", "algorithms", "schedules", "compiler", "bench", "costmodel", "autotune", "generators", "python"]
 OTHERS = ["tests", "examples"]
 DATA = "tests/golden"  # what emitters write
 MAX_COLUMNS = 140

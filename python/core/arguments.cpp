@@ -1,0 +1,269 @@
+#include "python/core/arguments.h"
+
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+
+namespace tessera::python {
+
+namespace {
+
+// The head of NumPy's array object, whose layout NumPy has promised since 1.0 (ndarraytypes.h: PyArrayObject_fields). Reading it costs a
+// few nanoseconds, the buffer protocol over a hundred. `layout_holds` compares it with what Python says before it is relied on.
+struct NumpyArray {
+    PyObject_HEAD char *data;
+    int rank;
+    Py_ssize_t *extents, *strides;  // strides in bytes
+    PyObject *base, *dtype;
+    int flags;
+};
+constexpr int numpy_contiguous = 0x1, numpy_writeable = 0x400;
+
+struct NamedType {
+    const char *numpy;  // or of ml_dtypes
+    TessDType type;
+};
+constexpr NamedType named_types[] = {
+    {"float32", TESS_F32},
+    {"float64", TESS_F64},
+    {"bfloat16", TESS_BF16},
+    {"float16", TESS_F16},
+    {"int8", TESS_I8},
+    {"uint8", TESS_U8},
+    {"int32", TESS_I32},
+    {"int64", TESS_I64},
+    {"bool", TESS_BOOL},
+    {"float8_e4m3", TESS_F8E4M3},
+    {"float8_e4m3fn", TESS_F8E4M3FN},
+    {"float8_e4m3fnuz", TESS_F8E4M3FNUZ},
+    {"float8_e5m2", TESS_F8E5M2},
+    {"float8_e5m2fnuz", TESS_F8E5M2FNUZ},
+    {"float8_e8m0fnu", TESS_F8E8M0FNU},
+    {"float6_e2m3fn", TESS_F6E2M3FN},
+    {"float6_e3m2fn", TESS_F6E3M2FN},
+};
+
+// The NumPy dtype's type, or bits 0 where kernels have no such type. Kept by the dtype's address, which is kept alive.
+TessType type_of_numpy(PyObject *dtype) {
+    static std::unordered_map<PyObject *, TessType> known;
+    static PyObject *last = nullptr;
+    static TessType last_type = {};
+    if (dtype == last) return last_type;
+    auto found = known.find(dtype);
+    if (found == known.end()) {
+        TessType type = {};
+        nb::handle d(dtype);
+        if (nb::cast<bool>(d.attr("isnative"))) {
+            const std::string name = nb::cast<std::string>(d.attr("name"));
+            for (const NamedType &t : named_types)
+                if (name == t.numpy) type = tess_type(t.type);
+        }
+        Py_INCREF(dtype);
+        found = known.emplace(dtype, type).first;
+    }
+    last = dtype, last_type = found->second;
+    return last_type;
+}
+
+// How tensors of one Python type are read. A type that has gone stays here, so that no other gets its address.
+struct Way {
+    enum Kind : uint8_t { numpy, exchange, protocol, none } kind = none;
+    const dlpack::Exchange *table = nullptr;
+};
+
+bool layout_holds(PyObject *object) {
+    const auto *array = reinterpret_cast<const NumpyArray *>(object);
+    const nb::handle h(object);
+    const nb::dict about = nb::cast<nb::dict>(h.attr("__array_interface__"));
+    const nb::tuple shape = nb::cast<nb::tuple>(about["shape"]);
+    if (array->rank != static_cast<int>(shape.size()) || array->dtype != h.attr("dtype").ptr()) return false;
+    const nb::tuple strides = nb::cast<nb::tuple>(h.attr("strides"));
+    for (int i = 0; i < array->rank; i++)
+        if (array->extents[i] != nb::cast<Py_ssize_t>(shape[i]) || array->strides[i] != nb::cast<Py_ssize_t>(strides[i])) return false;
+    return reinterpret_cast<uintptr_t>(array->data) == nb::cast<uintptr_t>(about["data"][0]);
+}
+
+Way way_of(PyObject *object) {
+    static std::unordered_map<PyTypeObject *, Way> known;
+    static PyTypeObject *last = nullptr;
+    static Way last_way;
+    PyTypeObject *type = Py_TYPE(object);
+    if (type == last) return last_way;
+    auto found = known.find(type);
+    if (found == known.end()) {
+        Way way;
+        const nb::handle t(reinterpret_cast<PyObject *>(type));
+        if (std::string_view(type->tp_name) == "numpy.ndarray" && layout_holds(object)) {
+            way.kind = Way::numpy;
+        } else if (nb::hasattr(t, dlpack::exchange_attribute)) {
+            void *table = PyCapsule_GetPointer(nb::object(t.attr(dlpack::exchange_attribute)).ptr(), dlpack::exchange_capsule);
+            if (table == nullptr) PyErr_Clear();
+            way.table = static_cast<const dlpack::Exchange *>(table);
+            while (way.table != nullptr && way.table->header.version.major != 1)
+                way.table = reinterpret_cast<const dlpack::Exchange *>(way.table->header.previous);
+            way.kind = way.table != nullptr && way.table->tensor_of != nullptr ? Way::exchange : Way::protocol;
+        } else if (nb::hasattr(t, "__dlpack__")) {
+            way.kind = Way::protocol;
+        }
+        Py_INCREF(type);
+        found = known.emplace(type, way).first;
+    }
+    last = type, last_way = found->second;
+    return last_way;
+}
+
+}  // namespace
+
+bool Argument::take(PyObject *object) {
+    release();
+    const Way way = way_of(object);
+    switch (way.kind) {
+    case Way::numpy: return take_numpy(object);
+    case Way::exchange: is_read_only = false; return way.table->tensor_of(object, &tensor) == 0;
+    case Way::protocol: return take_capsule(object);
+    case Way::none: break;
+    }
+    PyErr_Format(PyExc_TypeError, "expected a tensor (NumPy, PyTorch, JAX or anything with __dlpack__), got %s", Py_TYPE(object)->tp_name);
+    return false;
+}
+
+bool Argument::take_numpy(PyObject *object) {
+    const auto *array = reinterpret_cast<const NumpyArray *>(object);
+    const TessType type = type_of_numpy(array->dtype);
+    if (type.bits == 0) {
+        PyErr_Format(PyExc_TypeError, "kernels have no tensors of dtype %S", array->dtype);
+        return false;
+    }
+    if (array->rank > TESS_MAX_RANK) {
+        PyErr_Format(PyExc_TypeError, "kernels have tensors of at most %d axes, got %d", TESS_MAX_RANK, array->rank);
+        return false;
+    }
+    static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+    tensor.data = array->data;
+    tensor.device = {TESS_HOST, 0};
+    tensor.rank = array->rank;
+    tensor.type = type;
+    tensor.extents = reinterpret_cast<const int64_t *>(array->extents);
+    tensor.strides = nullptr;
+    tensor.byte_offset = 0;
+    is_read_only = (array->flags & numpy_writeable) == 0;
+    if ((array->flags & numpy_contiguous) == 0) {
+        const int64_t bytes = type.bits / 8;
+        for (int i = 0; i < array->rank; i++) {
+            if (array->strides[i] % bytes != 0) {
+                PyErr_Format(PyExc_TypeError, "axis %d has a stride of %zd bytes, which is no multiple of its elements' %d", i,
+                             array->strides[i], static_cast<int>(bytes));
+                return false;
+            }
+            strides_[i] = array->strides[i] / bytes;
+        }
+        tensor.strides = strides_;
+    }
+    return true;
+}
+
+void Argument::take_dlpack(const TessTensor &given) {
+    tensor = given;
+    if (tensor.type.code == 1 && tensor.type.bits == 1) tensor.type = tess_type(TESS_BOOL);
+}
+
+bool Argument::take_capsule(PyObject *object) {
+    // Asked for without a copy; what is older than versions is asked again without arguments.
+    static PyObject *names = Py_BuildValue("(s)", "max_version"), *version = Py_BuildValue("(ii)", 1, 1),
+                    *method = PyUnicode_InternFromString("__dlpack__");
+    PyObject *arguments[] = {object, version};
+    capsule_ = PyObject_VectorcallMethod(method, arguments, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+    if (capsule_ == nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule_ = PyObject_CallMethodNoArgs(object, method);
+    }
+    if (capsule_ == nullptr) return false;
+    if (PyCapsule_IsValid(capsule_, "dltensor_versioned") != 0) {
+        const auto *managed = static_cast<dlpack::ManagedVersioned *>(PyCapsule_GetPointer(capsule_, "dltensor_versioned"));
+        if (managed->version.major > 1) {
+            PyErr_Format(PyExc_TypeError, "a tensor of DLPack %u, of which 1 is known here", managed->version.major);
+            return false;
+        }
+        take_dlpack(managed->tensor);
+        is_read_only = (managed->flags & dlpack::read_only) != 0;
+        return true;
+    }
+    const auto *managed = static_cast<dlpack::Managed *>(PyCapsule_GetPointer(capsule_, "dltensor"));
+    if (managed == nullptr) return false;
+    take_dlpack(managed->tensor);
+    is_read_only = false;
+    return true;
+}
+
+namespace {
+
+PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents) {
+    struct Made {
+        PyObject *empty = nullptr;
+        std::unordered_map<uint32_t, PyObject *> dtypes;
+    };
+    static Made made;
+    if (made.empty == nullptr) {
+        made.empty = nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
+        for (const NamedType &t : named_types) {
+            nb::object numpy = nb::module_::import_("numpy");
+            try {
+                nb::object name = nb::str(t.numpy);
+                if (!nb::hasattr(numpy, t.numpy)) name = nb::module_::import_("ml_dtypes").attr(t.numpy);
+                made.dtypes[static_cast<uint32_t>(t.type)] = nb::object(numpy.attr("dtype")(name)).release().ptr();
+            } catch (nb::python_error &) {  // without ml_dtypes NumPy has not all types
+                PyErr_Clear();
+            }
+        }
+    }
+    const auto dtype = made.dtypes.find(type.code | static_cast<uint32_t>(type.bits) << 8);
+    if (dtype == made.dtypes.end()) {
+        PyErr_Format(PyExc_TypeError,
+                     "NumPy has no dtype of %d bits with DLPack's code %d; the package ml_dtypes has more, or pass out=", type.bits,
+                     type.code);
+        return nullptr;
+    }
+    PyObject *shape = PyTuple_New(rank);
+    for (int32_t i = 0; i < rank; i++) PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(extents[i]));
+    PyObject *arguments[] = {nullptr, shape, dtype->second};
+    PyObject *result = PyObject_Vectorcall(made.empty, arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    Py_DECREF(shape);
+    return result;
+}
+
+void set_error(void *, const char *kind, const char *message) { PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message); }
+
+}  // namespace
+
+PyObject *make_result(PyObject *like, TessType type, TessDevice device, int32_t rank, const int64_t *extents) {
+    const Way way = like == nullptr ? Way{Way::numpy} : way_of(like);
+    if (way.kind == Way::exchange && way.table->allocate != nullptr) {
+        TessTensor prototype = {};
+        prototype.device = device;
+        prototype.rank = rank;
+        prototype.type = type;
+        prototype.extents = extents;
+        dlpack::ManagedVersioned *managed = nullptr;
+        void *object = nullptr;
+        if (way.table->allocate(&prototype, &managed, nullptr, set_error) != 0 || way.table->object_of(managed, &object) != 0)
+            return nullptr;
+        return static_cast<PyObject *>(object);
+    }
+    return numpy_empty(type, rank, extents);
+}
+
+PyObject *hand_over(PyObject *like, PyObject *result) {
+    if (like == nullptr || way_of(like).kind != Way::protocol) return result;
+    PyObject *space = PyObject_CallMethod(like, "__array_namespace__", nullptr);  // of the Python array API
+    if (space == nullptr) {
+        PyErr_Clear();
+        return result;
+    }
+    PyObject *handed = PyObject_CallMethod(space, "from_dlpack", "O", result);
+    Py_DECREF(space);
+    Py_DECREF(result);
+    return handed;
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,41 @@
+// Tensors of NumPy, PyTorch, JAX and others as kernels take them, without a copy. What is handed over is borrowed for one call.
+#pragma once
+#include "python/core/errors.h"
+
+#include "python/core/dlpack.h"
+
+namespace tessera::python {
+
+// One argument of a call in flight.
+class Argument {
+public:
+    Argument() {}  // the tensor is filled in by `take`
+    ~Argument() { release(); }
+    Argument(const Argument &) = delete;
+    Argument &operator=(const Argument &) = delete;
+
+    // False with a Python exception set where the object is no tensor.
+    bool take(PyObject *object);
+
+    TessTensor tensor;
+    bool is_read_only;
+
+private:
+    int64_t strides_[TESS_MAX_RANK];
+    PyObject *capsule_ = nullptr;  // what `__dlpack__` gave
+
+    void release() { Py_CLEAR(capsule_); }
+    bool take_numpy(PyObject *object);
+    bool take_capsule(PyObject *object);
+    void take_dlpack(const TessTensor &given);
+};
+
+// A tensor without values on that device, of the framework of the argument `like` where it can be written there, else of NumPy. Null with
+// an exception set.
+PyObject *make_result(PyObject *like, TessType type, TessDevice device, int32_t rank, const int64_t *extents);
+
+// A finished result in the framework of `like`, where make_result could not make it there: JAX's arrays are never written. Takes the
+// reference. Null with an exception set.
+PyObject *hand_over(PyObject *like, PyObject *result);
+
+}  // namespace tessera::python

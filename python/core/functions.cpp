@@ -1,0 +1,281 @@
+// The tile functions, by the names that they have in C++. Those that take a dim take its name here.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "algorithms/build/convolution.h"
+#include "algorithms/build/quantized.h"
+#include "algorithms/build/random.h"
+#include "algorithms/build/selection.h"
+#include "algorithms/build/tile_functions.h"
+#include "algorithms/build/weights.h"
+#include "python/core/tiles.h"
+
+namespace tessera::python {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+void declare_elementwise(nb::module_ &m) {
+    struct Unary {
+        const char *name;
+        Tile (*apply)(const Tile &);
+    };
+    for (const Unary &u : {Unary{"abs", [](const Tile &x) { return abs(x); }},
+                           Unary{"floor", [](const Tile &x) { return floor(x); }},
+                           Unary{"ceil", [](const Tile &x) { return ceil(x); }},
+                           Unary{"round", [](const Tile &x) { return round(x); }},
+                           Unary{"trunc", [](const Tile &x) { return trunc(x); }},
+                           Unary{"exp", [](const Tile &x) { return exp(x); }},
+                           Unary{"exp_nonpositive", [](const Tile &x) { return exp_nonpositive(x); }},
+                           Unary{"expm1", [](const Tile &x) { return expm1(x); }},
+                           Unary{"log", [](const Tile &x) { return log(x); }},
+                           Unary{"log1p", [](const Tile &x) { return log1p(x); }},
+                           Unary{"sin", [](const Tile &x) { return sin(x); }},
+                           Unary{"cos", [](const Tile &x) { return cos(x); }},
+                           Unary{"atan", [](const Tile &x) { return atan(x); }},
+                           Unary{"erf", [](const Tile &x) { return erf(x); }},
+                           Unary{"erfc", [](const Tile &x) { return erfc(x); }},
+                           Unary{"tanh", [](const Tile &x) { return tanh(x); }},
+                           Unary{"sigmoid", [](const Tile &x) { return sigmoid(x); }},
+                           Unary{"sqrt", [](const Tile &x) { return sqrt(x); }},
+                           Unary{"rsqrt", [](const Tile &x) { return rsqrt(x); }},
+                           Unary{"relu", [](const Tile &x) { return relu(x); }},
+                           Unary{"softplus", [](const Tile &x) { return softplus(x); }},
+                           Unary{"gelu", [](const Tile &x) { return gelu(x); }},
+                           Unary{"gelu_tanh", [](const Tile &x) { return gelu_tanh(x); }},
+                           Unary{"silu", [](const Tile &x) { return silu(x); }},
+                           Unary{"transpose", [](const Tile &x) { return transpose(x); }},
+                           Unary{"order_key", [](const Tile &x) { return order_key(x); }},
+                           Unary{"from_order_key", [](const Tile &x) { return from_order_key(x); }}})
+        m.def(u.name, u.apply, nb::arg("x"), nb::call_guard<CallingLine>());
+    m.def(
+        "atan2", [](const Tile &y, const Tile &x) { return atan2(y, x); }, nb::arg("y"), nb::arg("x"), nb::call_guard<CallingLine>());
+    m.def(
+        "fma", [](const Tile &a, const Tile &b, const Tile &c) { return fma(a, b, c); }, nb::arg("a"), nb::arg("b"), nb::arg("c"),
+        nb::call_guard<CallingLine>());
+    m.def(
+        "select", [](const Tile &c, const Tile &a, const Tile &b) { return select(c, a, b); }, nb::arg("condition"), nb::arg("a"),
+        nb::arg("b"), nb::call_guard<CallingLine>());
+    m.def(
+        "select", [](const Tile &c, const Tile &a, double b) { return select(c, a, a.builder().scalar(a.dtype(), b)); },
+        nb::arg("condition"), nb::arg("a"), nb::arg("b"), nb::call_guard<CallingLine>());
+    m.def(
+        "select", [](const Tile &c, double a, const Tile &b) { return select(c, b.builder().scalar(b.dtype(), a), b); },
+        nb::arg("condition"), nb::arg("a"), nb::arg("b"), nb::call_guard<CallingLine>());
+    m.def(
+        "minimum", [](const Tile &a, const Tile &b) { return min(a, b); }, nb::arg("a"), nb::arg("b"), nb::call_guard<CallingLine>());
+    m.def(
+        "minimum", [](const Tile &a, double b) { return min(a, b); }, nb::arg("a"), nb::arg("b"), nb::call_guard<CallingLine>());
+    m.def(
+        "maximum", [](const Tile &a, const Tile &b) { return max(a, b); }, nb::arg("a"), nb::arg("b"), nb::call_guard<CallingLine>());
+    m.def(
+        "maximum", [](const Tile &a, double b) { return max(a, b); }, nb::arg("a"), nb::arg("b"), nb::call_guard<CallingLine>());
+    m.def(
+        "bitcast", [](Type t, const Tile &x) { return bitcast(t.dtype, x); }, nb::arg("dtype"), nb::arg("x"),
+        nb::call_guard<CallingLine>());
+    m.def(
+        "bounded", [](const Tile &position, const Expr &lo, const Expr &hi) { return bounded(position, lo, hi); }, nb::arg("position"),
+        nb::arg("lo"), nb::arg("hi"), "Integers as positions lo ..= hi - 1, at which a tensor may be read.", nb::call_guard<CallingLine>());
+}
+
+void declare_folds(nb::module_ &m) {
+    struct Fold {
+        const char *name;
+        Tile (*apply)(const Tile &, const Dim &);
+    };
+    for (const Fold &f : {Fold{"sum", [](const Tile &x, const Dim &over) { return sum(x, over); }},
+                          Fold{"product", [](const Tile &x, const Dim &over) { return product(x, over); }},
+                          Fold{"max", [](const Tile &x, const Dim &over) { return max(x, over); }},
+                          Fold{"min", [](const Tile &x, const Dim &over) { return min(x, over); }},
+                          Fold{"mean", [](const Tile &x, const Dim &over) { return mean(x, over); }},
+                          Fold{"softmax", [](const Tile &x, const Dim &over) { return softmax(x, over); }},
+                          Fold{"logsumexp", [](const Tile &x, const Dim &over) { return logsumexp(x, over); }}})
+        m.def(
+            f.name, [apply = f.apply](const Tile &x, const std::string &over) { return apply(x, dim_of(x, over)); }, nb::arg("x"),
+            nb::arg("over"), nb::call_guard<CallingLine>());
+    m.def(
+        "dot",
+        [](const Tile &a, const Tile &b, const std::optional<Names> &over) {
+            return over ? dot(a, b, dims_of(a.builder(), *over)) : dot(a, b);
+        },
+        nb::arg("a"), nb::arg("b"), nb::arg("over") = nb::none(),
+        "Sum of products over `over`, or over every dim that a and b share and is a's last.", nb::call_guard<CallingLine>());
+    m.def(
+        "online_softmax",
+        [](const Tile &scores, const Tile &values, const std::string &over, const std::optional<std::string> &value, const Tile &where) {
+            return online_softmax(scores, values, dim_of(scores, over), dim_of(values, value ? *value : values.dims().back()), where);
+        },
+        nb::arg("scores"), nb::arg("values"), nb::arg("over"), nb::arg("value") = nb::none(), nb::arg("where") = nb::none(),
+        "The sum over `over` of softmax(scores) * values, folded online; `value` is the values' own dim, their last by default. Rows for "
+        "which `where` holds nowhere give 0.",
+        nb::call_guard<CallingLine>());
+    m.def(
+        "mask_causal", [](const Tile &s, const std::string &q, const std::string &k) { return mask_causal(s, dim_of(s, q), dim_of(s, k)); },
+        nb::arg("scores"), nb::arg("query"), nb::arg("key"), nb::call_guard<CallingLine>());
+    m.def(
+        "normalized",
+        [](const Tile &x, const Names &over, double epsilon) {
+            return normalized(x, dims_of(x.builder(), over), x.builder().scalar(x.dtype(), epsilon));
+        },
+        nb::arg("x"), nb::arg("over"), nb::arg("epsilon") = 1e-5, nb::call_guard<CallingLine>());
+    m.def(
+        "layernorm",
+        [](const Tile &x, const Tile &gamma, const Tile &beta, const std::string &over, double epsilon) {
+            return layernorm(x, gamma, beta, dim_of(x, over), epsilon);
+        },
+        nb::arg("x"), nb::arg("gamma"), nb::arg("beta"), nb::arg("over"), nb::arg("epsilon") = 1e-5, nb::call_guard<CallingLine>());
+    m.def(
+        "rmsnorm",
+        [](const Tile &x, const Tile &gamma, const std::string &over, double epsilon) {
+            return rmsnorm(x, gamma, dim_of(x, over), epsilon);
+        },
+        nb::arg("x"), nb::arg("gamma"), nb::arg("over"), nb::arg("epsilon") = 1e-5, nb::call_guard<CallingLine>());
+    m.def(
+        "broadcast", [](const Tile &x, const Names &dims) { return broadcast(x, dims_of(x.builder(), dims)); }, nb::arg("x"),
+        nb::arg("dims"), nb::call_guard<CallingLine>());
+    m.def(
+        "rename",
+        [](const Tile &x, const std::string &from, const std::string &to) { return rename(x, dim_of(x, from), x.builder().dim(to)); },
+        nb::arg("x"), nb::arg("from_"), nb::arg("to"), nb::call_guard<CallingLine>());
+    m.def(
+        "stack",
+        [](const std::vector<Tile> &tiles, const std::string &along) {
+            if (tiles.empty()) refuse("shape.stack", "stack: expected at least one tile, got none");
+            return stack(tiles, dim_of(tiles[0], along));
+        },
+        nb::arg("tiles"), nb::arg("along"), nb::call_guard<CallingLine>());
+    m.def(
+        "largest",
+        [](const Tile &x, const std::string &over, int count) {
+            std::vector<std::pair<Tile, Tile>> all;
+            nb::list result;
+            for (const Ranked &r : largest(x, dim_of(x, over), count)) result.append(nb::make_tuple(r.key, r.at));
+            return result;
+        },
+        nb::arg("x"), nb::arg("over"), nb::arg("count"),
+        "(key, position) of the largest elements, from the largest down; from_order_key gives the number.", nb::call_guard<CallingLine>());
+    m.def(
+        "sorted",
+        [](const Tile &x, const std::string &over) {
+            const Ranked r = sorted(x, dim_of(x, over));
+            return nb::make_tuple(r.key, r.at);
+        },
+        nb::arg("x"), nb::arg("over"), nb::call_guard<CallingLine>());
+}
+
+void declare_random(nb::module_ &m) {
+    nb::class_<RandomStream>(m, "RandomStream",
+                             "What numbers are drawn from: a seed and a step, i64 tiles without dims, and the draw's number.")
+        .def(nb::new_([](const Tile &seed, const Tile &step, uint32_t number) {
+                 return RandomStream{seed, step, number};
+             }),
+             nb::arg("seed"), nb::arg("step"), nb::arg("number") = 0, nb::call_guard<CallingLine>());
+    m.def(
+        "uniform",
+        [](const RandomStream &s, const Names &dims) {
+            Builder &b = s.seed.builder();
+            return uniform(b, s, dims_of(b, dims));
+        },
+        nb::arg("stream"), nb::arg("dims"), nb::call_guard<CallingLine>());
+    m.def(
+        "normal",
+        [](const RandomStream &s, const Names &dims) {
+            Builder &b = s.seed.builder();
+            return normal(b, s, dims_of(b, dims));
+        },
+        nb::arg("stream"), nb::arg("dims"), nb::call_guard<CallingLine>());
+    m.def(
+        "bernoulli",
+        [](const RandomStream &s, const Names &dims, const Tile &p) {
+            Builder &b = s.seed.builder();
+            return bernoulli(b, s, dims_of(b, dims), p);
+        },
+        nb::arg("stream"), nb::arg("dims"), nb::arg("p"), nb::call_guard<CallingLine>());
+    m.def(
+        "dropout", [](const Tile &x, const RandomStream &s, const Tile &p) { return dropout(x.builder(), x, s, p); }, nb::arg("x"),
+        nb::arg("stream"), nb::arg("p"), nb::call_guard<CallingLine>());
+}
+
+void declare_weights(nb::module_ &m) {
+    nb::class_<Weights>(m, "Weights", "Weights of products, as the numerics policy keeps them.").def_ro("tensors", &Weights::tensors);
+    m.def(
+        "weights",
+        [](Builder &b, const std::string &name, const Names &outer, const std::string &k, const std::string &n) {
+            return weights(b, name, dims_of(b, outer), b.dim_named(k), b.dim_named(n));
+        },
+        nb::arg("builder"), nb::arg("name"), nb::arg("outer"), nb::arg("k"), nb::arg("n"), nb::call_guard<CallingLine>());
+    m.def(
+        "multiply",
+        [](const Tile &x, const Weights &w, const std::string &name, const std::string &prefix) { return multiply(x, w, name, prefix); },
+        nb::arg("x"), nb::arg("weights"), nb::arg("name") = "", nb::arg("prefix") = "", nb::call_guard<CallingLine>());
+    nb::class_<Quantized>(m, "Quantized", "Codes with scales, and perhaps zero points, that neighbours share.")
+        .def_prop_ro("codes", [](const Quantized &q) { return q.codes; })
+        .def_prop_ro("scales", [](const Quantized &q) { return q.scales; })
+        .def_prop_ro("zeros", [](const Quantized &q) { return q.zeros; });
+    m.def(
+        "quantized",
+        [](Builder &b, const std::string &name, const Names &dims, Type codes, Type scales, int64_t group, std::optional<Type> zeros) {
+            Quantization how{codes.dtype, scales.dtype, group, {}};
+            if (zeros) how.zeros = zeros->dtype;
+            return quantized(b, name, dims_of(b, dims), how);
+        },
+        nb::arg("builder"), nb::arg("name"), nb::arg("dims"), nb::arg("codes"), nb::arg("scales"), nb::arg("group") = 0,
+        nb::arg("zeros") = nb::none(), nb::call_guard<CallingLine>());
+    m.def(
+        "dequantize", [](const Quantized &q) { return dequantize(q); }, nb::arg("quantized"), nb::call_guard<CallingLine>());
+}
+
+void declare_convolutions(nb::module_ &m) {
+    const auto window = [](int64_t stride, int64_t padding, int64_t dilation) { return Window{stride, padding, dilation}; };
+    m.def(
+        "conv2d",
+        [window](const Tile &x, const Tile &w, const std::string &h, const std::string &wd, const std::string &r, const std::string &s,
+                 const Names &channels, int64_t stride, int64_t padding, int64_t dilation) {
+            Builder &b = x.builder();
+            return conv2d(x, w, b.dim_named(h), b.dim_named(wd), b.dim_named(r), b.dim_named(s), dims_of(b, channels),
+                          window(stride, padding, dilation));
+        },
+        nb::arg("x"), nb::arg("w"), nb::arg("height"), nb::arg("width"), nb::arg("rows"), nb::arg("columns"), nb::arg("channels"),
+        nb::arg("stride") = 1, nb::arg("padding") = 0, nb::arg("dilation") = 1,
+        "The sum over the window's rows and columns and the channels; positions are the dims P and Q.", nb::call_guard<CallingLine>());
+    m.def(
+        "conv1d",
+        [window](const Tile &x, const Tile &w, const std::string &l, const std::string &r, const Names &channels, int64_t stride,
+                 int64_t padding, int64_t dilation) {
+            Builder &b = x.builder();
+            return conv1d(x, w, b.dim_named(l), b.dim_named(r), dims_of(b, channels), window(stride, padding, dilation));
+        },
+        nb::arg("x"), nb::arg("w"), nb::arg("length"), nb::arg("taps"), nb::arg("channels"), nb::arg("stride") = 1, nb::arg("padding") = 0,
+        nb::arg("dilation") = 1, nb::call_guard<CallingLine>());
+    struct Pool {
+        const char *name;
+        Tile (*apply)(const Tile &, const Dim &, const Dim &, const Dim &, const Dim &, const Window &);
+    };
+    for (const Pool &p : {Pool{"max_pool2d", [](const Tile &x, const Dim &h, const Dim &w, const Dim &r, const Dim &s,
+                                                const Window &window) { return max_pool2d(x, h, w, r, s, window); }},
+                          Pool{"average_pool2d", [](const Tile &x, const Dim &h, const Dim &w, const Dim &r, const Dim &s,
+                                                    const Window &window) { return average_pool2d(x, h, w, r, s, window); }}})
+        m.def(
+            p.name,
+            [apply = p.apply, window](const Tile &x, const std::string &h, const std::string &w, const std::string &r, const std::string &s,
+                                      int64_t stride, int64_t padding) {
+                Builder &b = x.builder();
+                return apply(x, b.dim_named(h), b.dim_named(w), b.dim_named(r), b.dim_named(s), window(stride, padding, 1));
+            },
+            nb::arg("x"), nb::arg("height"), nb::arg("width"), nb::arg("rows"), nb::arg("columns"), nb::arg("stride") = 1,
+            nb::arg("padding") = 0, nb::call_guard<CallingLine>());
+}
+
+}  // namespace
+
+void declare_functions(nb::module_ &m) {
+    declare_elementwise(m);
+    declare_folds(m);
+    declare_random(m);
+    declare_weights(m);
+    declare_convolutions(m);
+}
+
+}  // namespace tessera::python

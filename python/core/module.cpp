@@ -1,0 +1,20 @@
+// The module tessera._core: declaring and calling. It has no compiler in it: that is a program of its own, which the package starts.
+#include "python/core/kernel.h"
+#include "python/core/schedules.h"
+#include "python/core/tiles.h"
+
+NB_MODULE(_core, m) {
+    using namespace tessera::python;
+    m.doc() = "Tessera's algorithms, schedules and kernels, for the package tessera.";
+    nanobind::set_leak_warnings(false);  // functions of users are alive when the interpreter ends
+    translate_errors();
+    declare_types(m);
+    nanobind::module_ expressions = m.def_submodule("expr", "Scalar expressions: of positions, extents and monoids.");
+    declare_expressions(expressions);
+    declare_monoids(m);
+    declare_tiles(m);
+    nanobind::module_ functions = m.def_submodule("tile", "Functions over tiles.");
+    declare_functions(functions);
+    declare_schedules(m);
+    declare_kernels(m);
+}

@@ -1,0 +1,52 @@
+// Tiles of Python. Each keeps the builder alive that made it.
+#pragma once
+#include "python/core/errors.h"
+#include "python/core/types.h"
+
+#include <memory>
+
+#include "algorithms/build/builder.h"
+
+namespace tessera::python {
+
+struct TileHandle {
+    Tile tile;
+    std::shared_ptr<Builder> owner;
+};
+
+// Builders by their addresses, so that a tile that C++ returns finds its owner.
+std::shared_ptr<Builder> make_builder(const std::string &name, const Numerics &numerics);
+TileHandle handle_of(const Tile &tile);
+
+// A dim by its name, of the builder of that tile.
+inline Dim dim_of(const Tile &tile, const std::string &name) { return tile.builder().dim_named(name); }
+std::vector<Dim> dims_of(Builder &builder, const std::vector<std::string> &names);
+
+void declare_expressions(nb::module_ &m);
+void declare_monoids(nb::module_ &m);
+void declare_tiles(nb::module_ &m);      // Tile and Builder
+void declare_functions(nb::module_ &m);  // those over tiles
+
+}  // namespace tessera::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<tessera::Tile> {
+    NB_TYPE_CASTER(tessera::Tile, const_name("tessera._core.Tile"))
+
+    // None is a tile that is not given, where one may be left out.
+    bool from_python(handle source, uint8_t, cleanup_list *) noexcept {
+        if (source.is_none()) return true;
+        if (!isinstance<tessera::python::TileHandle>(source)) return false;
+        value = inst_ptr<tessera::python::TileHandle>(source)->tile;
+        return true;
+    }
+
+    static handle from_cpp(const tessera::Tile &tile, rv_policy, cleanup_list *) noexcept {
+        if (!static_cast<bool>(tile)) return none().release();
+        return cast(tessera::python::handle_of(tile)).release();
+    }
+};
+
+}  // namespace nanobind::detail

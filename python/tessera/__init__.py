@@ -1,0 +1,36 @@
+"""Tessera: declare a kernel once, schedule it apart from that, tune it where it runs, and call it or export it as a C library.
+
+    import numpy as np, tessera as ts
+    from tessera import Tensor, f32, jit, tile
+
+    @jit(fix=("N", "K"))
+    def linear_silu(x: Tensor["M", "K", f32], w: Tensor["K", "N", f32], b: Tensor["N", f32]) -> Tensor["M", "N", f32]:
+        acc = tile.dot(x, w).named("acc")
+        return tile.silu(acc + b)
+
+    y = linear_silu(x, w, b)
+"""
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+from tessera import _core, tile
+from tessera._core import Algorithm, Dim, DType, Kernel, Numerics, Tile, accum, cpu_count, dtypes
+from tessera.errors import CallError, CompilationError, TesseraError
+from tessera.jit import Jit, JitFamily, jit, kernel
+from tessera.load import load
+from tessera.monoid import Monoid
+from tessera.schedule import Schedule
+from tessera.types import Param, State, Tensor
+
+_types = {"bool_" if t.name == "bool" else t.name: t for t in dtypes}
+globals().update(_types)
+
+
+def threads(count: int | None = None) -> int:
+    """How many threads calls use, after setting it: one pool for the process. At first 1."""
+    return _core.threads() if count is None else _core.set_threads(count)
+
+
+__all__ = ["Algorithm", "CallError", "CompilationError", "DType", "Dim", "Jit", "JitFamily", "Kernel", "Monoid", "Numerics", "Param", "Schedule",
+           "State", "Tensor", "TesseraError", "Tile", "accum", "cpu_count", "jit", "kernel", "load", "threads", "tile", *_types]

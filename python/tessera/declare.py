@@ -1,0 +1,152 @@
+"""Runs a function once with tiles, which makes the algorithm that it declares."""
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tessera import _core
+from tessera._core import Algorithm, Builder, Dim, DType, Numerics, Tile
+from tessera.errors import CompilationError
+from tessera.types import ParameterType, TensorType
+
+_current: contextvars.ContextVar[Builder | None] = contextvars.ContextVar("tessera.builder", default=None)
+
+
+def current_builder() -> Builder:
+    """The builder of the function that is being declared."""
+    builder = _current.get()
+    if builder is None:
+        raise CompilationError("python.outside", "this declares a part of an algorithm, and none is being declared; call it inside of a function under @jit")
+    return builder
+
+
+@contextlib.contextmanager
+def declaring(builder: Builder) -> Iterator[Builder]:
+    """What is called inside declares with this builder."""
+    token = _current.set(builder)
+    try:
+        yield builder
+    finally:
+        _current.reset(token)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What annotations say: arguments of kernels in order, static arguments (int, float, bool, str) with their defaults, results."""
+
+    name: str
+    arguments: dict[str, TensorType | ParameterType]
+    static: dict[str, Any] = field(default_factory=dict)
+    required_static: tuple[str, ...] = ()
+    results: tuple[TensorType | None, ...] | None = None  # None: not annotated
+
+
+_STATIC = (int, float, bool, str)
+
+
+def signature_of(function: Callable[..., Any]) -> Signature:
+    name = function.__name__
+    hints = inspect.get_annotations(function, eval_str=True)
+    arguments: dict[str, TensorType | ParameterType] = {}
+    static: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise CompilationError("python.annotation", f"{name}: argument '*{parameter.name}': a kernel has a fixed number of arguments; name each of them",
+                                   function.__code__.co_filename, function.__code__.co_firstlineno)
+        hint = hints.get(parameter.name)
+        if isinstance(hint, DType):
+            hint = ParameterType(hint)
+        if isinstance(hint, (TensorType, ParameterType)):
+            arguments[parameter.name] = hint
+        elif hint in _STATIC or (hint is None and parameter.default is not parameter.empty):
+            if parameter.default is parameter.empty:
+                required.append(parameter.name)
+            else:
+                static[parameter.name] = parameter.default
+        else:
+            raise CompilationError("python.annotation",
+                                   f"{name}: argument '{parameter.name}': expected an annotation such as Tensor[\"M\", \"K\", f32], State[...], "
+                                   f"f32, Param[f32, 0, 1], or int, float, bool or str for what the kernel is made for; got {hint!r}",
+                                   function.__code__.co_filename, function.__code__.co_firstlineno)
+    result = hints.get("return")
+    results: tuple[TensorType | None, ...] | None = None
+    if isinstance(result, TensorType):
+        results = (result,)
+    elif isinstance(result, tuple):
+        results = result
+    elif getattr(result, "__origin__", None) is tuple:
+        results = tuple(a if isinstance(a, TensorType) else None for a in result.__args__)
+    return Signature(name, arguments, static, tuple(required), results)
+
+
+def _policy_of(signature: Signature, numerics: Numerics | str | None) -> Numerics:
+    if isinstance(numerics, str):
+        return Numerics.named(numerics)
+    if numerics is not None:
+        return numerics
+    stated = {t.policy for t in signature.arguments.values() if isinstance(t, TensorType) and t.policy is not None}
+    if len(stated) > 1:
+        raise CompilationError("numerics.policy", f"{signature.name}: its arguments state several policies ({', '.join(sorted(p.name for p in stated))}); "
+                                                  "state one, or give numerics= to jit")
+    if stated:
+        return stated.pop()
+    types = [t.dtype.name for t in signature.arguments.values() if t.dtype is not None]
+    return Numerics.named("f64" if "f64" in types else "f32")
+
+
+def _declare_dim(builder: Builder, dim: str | int | Dim) -> str:
+    if isinstance(dim, Dim):
+        builder.dim(dim)
+        return dim.name
+    if isinstance(dim, int):
+        builder.dim(f"n{dim}", dim)
+        return f"n{dim}"
+    builder.dim(dim)
+    return dim
+
+
+def declare(function: Callable[..., Any], signature: Signature, static: dict[str, Any], numerics: Numerics | str | None, name: str) -> Algorithm:
+    """The algorithm of the function, with these values of its static arguments."""
+    builder = Builder(name, _policy_of(signature, numerics))
+    tiles: dict[str, Tile] = {}
+    for argument, kind in signature.arguments.items():
+        if isinstance(kind, ParameterType):
+            tiles[argument] = builder.parameter(argument, kind.dtype, kind.least, kind.most, kind.above, kind.below)
+            continue
+        dims = [_declare_dim(builder, d) for d in kind.dims]
+        tiles[argument] = (builder.state if kind.is_state else builder.input)(argument, dims, kind.dtype)
+    with declaring(builder):
+        returned = function(**tiles, **static)
+    named: dict[str, Tile]
+    if returned is None:
+        named = {}
+    elif isinstance(returned, dict):
+        named = returned
+    elif isinstance(returned, (tuple, list)):
+        named = {f"y{i}": tile for i, tile in enumerate(returned)}
+    else:
+        named = {"y": returned}
+    results = signature.results
+    if results is not None and named and len(results) != len(named):
+        raise CompilationError("python.result", f"{name}: {len(results)} results are annotated, and {len(named)} are returned",
+                               function.__code__.co_filename, function.__code__.co_firstlineno)
+    for i, (result, tile) in enumerate(named.items()):
+        if not isinstance(tile, Tile):
+            raise CompilationError("python.result", f"{name}: expected a tile for the result '{result}', got {type(tile).__name__}",
+                                   function.__code__.co_filename, function.__code__.co_firstlineno)
+        annotated = results[i] if results is not None else None
+        if annotated is not None:
+            dims = [_declare_dim(builder, d) for d in annotated.dims]
+            if sorted(dims) != sorted(tile.dims):
+                raise CompilationError("python.result", f"{name}: the result '{result}' is annotated with dims [{', '.join(dims)}], and the tile has "
+                                                        f"[{', '.join(tile.dims)}]; correct one of them",
+                                       function.__code__.co_filename, function.__code__.co_firstlineno)
+            if dims != tile.dims:
+                tile = _core.tile.broadcast(tile, dims)
+        builder.output(result, tile, annotated.dtype if annotated is not None else None)
+    return builder.build()

@@ -1,0 +1,363 @@
+"""Functions that declare algorithms, as functions that compute."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import tessera
+from tessera import _core, cache, compiler
+from tessera._core import Algorithm, Numerics
+from tessera.declare import declare, signature_of
+from tessera.errors import CompilationError
+from tessera.schedule import Schedule
+
+MAX_SPECIALISATIONS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning:
+    """What kernel.autotune asks for: a search at the first call of each shape."""
+
+    space: Mapping[str, Sequence[Any]]
+    metric: str
+    budget_ms: float
+    folder: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Choices:
+    """How a function's kernels are made."""
+
+    fix: tuple[str, ...] = ()
+    target: str = "host"
+    schedule: Schedule | str | None = None
+    schedule_folders: tuple[str, ...] = ()
+    tuning: Tuning | None = None
+
+
+class Jit(_core.Function):
+    """A function of tensors. Its first call with new fixed extents makes a kernel; results are made, or written to `out`.
+
+    Tensors are NumPy arrays, those of PyTorch, JAX, or anything with __dlpack__; none is copied. States are updated in the caller's memory.
+    """
+
+    algorithm: Algorithm
+    choices: Choices
+
+    def __new__(cls, algorithm: Algorithm, choices: Choices, arguments: Sequence[str]) -> Jit:
+        return super().__new__(cls)
+
+    def __init__(self, algorithm: Algorithm, choices: Choices, arguments: Sequence[str]) -> None:
+        self.algorithm, self.choices, self._arguments = algorithm, choices, list(arguments)
+        self._names = {n for d in algorithm.dims for n in [d.name]}
+        for dim in choices.fix:
+            if dim not in self._names:
+                raise CompilationError("shape.unknown-dim", f"{algorithm.name}: fix: there is no dim '{dim}'; there are {', '.join(sorted(self._names))}")
+        self._tensors = {name: dims for name, _, _, dims in algorithm.tensors}
+        super().__init__(algorithm.name, self._arguments, [name for name, _, _ in algorithm.outputs], algorithm, self._miss)
+
+    # ---- making kernels
+
+    @functools.cached_property
+    def json(self) -> str:
+        """The algorithm as every command takes it in place of a name."""
+        return self.algorithm.json()
+
+    def _with(self, **changes: Any) -> Jit:
+        return Jit(self.algorithm, dataclasses.replace(self.choices, **changes), self._arguments)
+
+    def _extents_of(self, values: Sequence[Any]) -> dict[str, int]:
+        extents: dict[str, int] = {}
+        for name, value in zip(self._arguments, values):
+            dims = self._tensors.get(name)
+            shape = getattr(value, "shape", None)
+            if dims is not None and shape is not None and len(shape) == len(dims):
+                extents.update((d, int(n)) for d, n in zip(dims, shape) if d not in extents)
+        return extents
+
+    def _miss(self, values: tuple[Any, ...]) -> None:
+        extents = self._extents_of(values)
+        self.compile(**{d: extents[d] for d in self.choices.fix if d in extents}, _all=extents)
+
+    def compile(self, _all: Mapping[str, int] | None = None, **fixed: int) -> _core.Kernel:
+        """Makes the kernel for these fixed extents, or takes it from the cache."""
+        if len(self.kernels()) >= MAX_SPECIALISATIONS:
+            made = "; ".join(", ".join(f"{d}={n}" for d, n in k.fixed.items()) or "nothing fixed" for k in self.kernels())
+            raise CompilationError("python.specialisations", f"{self.algorithm.name}: {MAX_SPECIALISATIONS} kernels are made for {made}. "
+                                                             "Fix fewer dims (jit(fix=...)), or forget_kernels()")
+        tuning = self.choices.tuning
+        if tuning is not None and _all is not None:
+            self._tune_once(tuning, fixed, _all)
+        kernel = cache.loaded(self._key(fixed), f"{self.algorithm.name} with {_text(fixed)}",
+                              lambda folder: self._generate(folder, self.choices.target, fixed),
+                              lambda library: _core.Kernel(str(library), self.algorithm.name))
+        self.add_kernel(kernel)
+        return kernel
+
+    def _key(self, fixed: Mapping[str, int]) -> str:
+        schedule = self.choices.schedule
+        said = [s.text for s in (schedule, *schedule.ancestors())] if isinstance(schedule, Schedule) else schedule
+        folders = [[str(f), hashlib.sha256(f.read_bytes()).hexdigest()] for folder in self.choices.schedule_folders
+                   for f in sorted(Path(folder).rglob("*.json"))]
+        parts = [tessera.__version__, compiler.generator_identity(), self.json, sorted(fixed.items()), said, folders, self.choices.target,
+                 _core.cpu_features() if "host" in self.choices.target else 0]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _arguments_of(self, folder: Path, target: str, fixed: Mapping[str, int]) -> list[str]:
+        """What the commands are told; files that they read are written to the folder."""
+        file = folder / f"{self.algorithm.name}.json"
+        file.write_text(self.json, encoding="utf-8")
+        said = [str(file), "--target", target]
+        if fixed:
+            said += ["--shape", *(f"{d}={n}" for d, n in fixed.items())]
+        schedule = self.choices.schedule
+        if isinstance(schedule, Schedule):
+            schedule.write_below(folder / "schedules")
+            said += ["--schedule-dir", str(folder / "schedules"), "--schedule", schedule.name]
+        elif schedule is not None:
+            said += ["--schedule", schedule]
+        for other in self.choices.schedule_folders:
+            if os.path.isdir(other):
+                said += ["--schedule-dir", other]
+        return said
+
+    def _run(self, command: str, more: Sequence[str], target: str, fixed: Mapping[str, int], *, progress: bool = False) -> str:
+        with tempfile.TemporaryDirectory(prefix="tessera-") as folder:
+            return compiler.run([command, *self._arguments_of(Path(folder), target, fixed), *more], progress=progress, spans=self.algorithm.spans)
+
+    def _generate(self, folder: Path, target: str, fixed: Mapping[str, int]) -> None:
+        self._run("generate", ["--quiet", "--out", str(folder)], target, fixed)
+
+    # ---- schedules
+
+    def with_schedule(self, schedule: Schedule | str | None) -> Jit:
+        """The function under this schedule: a value, a name, "none" for plain loops, "derived" for the cost model's choice, None for what
+        generators choose unasked."""
+        return self._with(schedule=schedule)
+
+    def schedule(self, stage: str = "", **knobs: Any) -> Jit:
+        """States knobs over the schedule that the function has. `block`, `micro` and `vector` take an extent for each of the stage's last
+        dims, in order; `k` those of what it folds over; all take {dim: extent}. Without `stage`, k is of the one fold, the rest of the result."""
+        made: Jit = self
+        for knob, value in knobs.items():
+            of = stage or made._stage_for(knob)
+            made = made._with(schedule=made._own_schedule().stage(of, **{knob: made._by_dim(of, knob, value)}))
+        return made
+
+    def vector(self, *lanes: int, stage: str = "") -> Jit:
+        return self.schedule(stage, vector=lanes)
+
+    def micro(self, *extents: int, stage: str = "") -> Jit:
+        return self.schedule(stage, micro=extents)
+
+    def warps(self, count: int, stage: str = "") -> Jit:
+        return self.schedule(stage, warps=count)
+
+    def _own_schedule(self) -> Schedule:
+        schedule = self.choices.schedule
+        if isinstance(schedule, Schedule):
+            return schedule
+        if schedule is not None and schedule not in ("none", "derived"):
+            return Schedule.named(schedule, self.choices.schedule_folders)
+        return Schedule(f"{self.algorithm.name}/python")
+
+    def _stage_for(self, knob: str) -> str:
+        folds = [name for name, _, over in self.algorithm.stages if over]
+        if knob == "k":
+            if len(folds) != 1:
+                raise CompilationError("python.stage", f"{self.algorithm.name}: 'k' is of a fold, and there are {', '.join(folds) or 'none'}; name one with stage=")
+            return folds[0]
+        return self.algorithm.outputs[0][0]
+
+    def _by_dim(self, stage: str, knob: str, value: Any) -> Any:
+        if knob not in ("block", "k", "micro", "vector", "unroll") or isinstance(value, Mapping):
+            return value
+        found = [(dims, over) for name, dims, over in self.algorithm.stages if name == stage]
+        if not found:
+            raise CompilationError("python.stage", f"{self.algorithm.name}: there is no stage '{stage}'; there are {', '.join(n for n, _, _ in self.algorithm.stages)}")
+        dims = found[0][1] if knob == "k" else found[0][0]
+        extents = list(value) if isinstance(value, Iterable) else [value]
+        if len(extents) > len(dims):
+            raise CompilationError("python.extents", f"{self.algorithm.name}.{stage}: {knob}: {len(extents)} extents for the dims {', '.join(dims)}")
+        return dict(zip(dims[len(dims) - len(extents):], extents))
+
+    def explain(self, field: str = "") -> str:
+        """Which ancestor of the schedule states each of its fields, or this one."""
+        return self._own_schedule().explain(field)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the schedule."""
+        self._own_schedule().save(file)
+
+    # ---- looking, measuring, searching, exporting
+
+    def show(self, what: str = "algorithm", *, target: str = "", **fixed: int) -> str:
+        """As `tessera show --what`: algorithm, shapes, schedule, lowering, tiles, bits, memory, c or assembly."""
+        more = ["--what", what, "--quiet"]
+        if what not in ("algorithm", "shapes"):
+            return self._run("show", more, target or self.choices.target, fixed)
+        with tempfile.TemporaryDirectory(prefix="tessera-") as folder:  # no schedule and no target changes these
+            file = Path(folder) / f"{self.algorithm.name}.json"
+            file.write_text(self.json, encoding="utf-8")
+            shape = ["--shape", *(f"{d}={n}" for d, n in fixed.items())] if fixed else []
+            return compiler.run(["show", str(file), *shape, *more])
+
+    def _split(self, extents: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
+        for dim in extents:
+            if dim not in self._names:
+                raise CompilationError("shape.unknown-dim", f"{self.algorithm.name}: there is no dim '{dim}'; there are {', '.join(sorted(self._names))}")
+        fixed = {d: n for d, n in extents.items() if d in self.choices.fix}
+        others = [f"{d}={n}" for d, n in extents.items() if d not in fixed]
+        return fixed, ["--extents", *others] if others else []
+
+    def profile(self, *, seconds: float = 1.0, threads: int = 1, **extents: int) -> Profile:
+        """Times the kernel at these extents, as `tessera bench`."""
+        fixed, others = self._split(extents)
+        more = [*others, "--json", "--quiet", "--seconds", str(seconds), "--threads", str(threads)]
+        return Profile(json.loads(self._run("bench", more, self.choices.target, fixed)))
+
+    def verify(self, **fixed: int) -> str:
+        """Runs the kernel on awkward shapes beside its tile program and its algorithm, as `tessera verify`."""
+        return self._run("verify", ["--quiet"], self.choices.target, fixed)
+
+    def autotune(self, *, trials: int | None = None, budget_s: float | None = None, threads: int = 1, metric: str = "latency",
+                 space: Mapping[str, Sequence[Any]] | None = None, out: str = "schedules", records: str = "tune.db", seed: int = 1,
+                 progress: bool = True, **extents: int) -> Jit:
+        """Searches for a faster schedule at these extents, as `tessera tune`: the same records, the same artifact in the folder `out`. Gives
+        the function with that folder among those of its schedules."""
+        fixed, others = self._split(extents)
+        more = [*others, "--out", out, "--records", records, "--threads", str(threads), "--metric", metric, "--seed", str(seed), "--json"]
+        if trials is not None:
+            more += ["--trials", str(trials)]
+        if budget_s is not None:
+            more += ["--budget-s", str(budget_s)]
+        for decision, answers in (space or {}).items():
+            more += ["--space", f"{decision}={','.join(str(a) for a in answers)}"]
+        Path(out).mkdir(parents=True, exist_ok=True)
+        self._run("tune", more, self.choices.target, fixed, progress=progress)
+        folders = self.choices.schedule_folders
+        return self._with(schedule=None, schedule_folders=folders if out in folders else (out, *folders))
+
+    def _tune_once(self, tuning: Tuning, fixed: Mapping[str, int], extents: Mapping[str, int]) -> None:
+        marker = Path(tuning.folder) / self.algorithm.name / "tuned.txt"
+        shape = ",".join(f"{d}={n}" for d, n in sorted(extents.items()) if d in self._names)
+        line = f"{self.algorithm.semantic_hash} {self.choices.target} {shape}\n"
+        if marker.exists() and line in marker.read_text(encoding="utf-8"):
+            return
+        symbolic = {d.name for d in self.algorithm.dims if d.extent is None}
+        Jit(self.algorithm, self.choices, self._arguments).autotune(
+            budget_s=tuning.budget_ms / 1000, metric=tuning.metric.removesuffix("_ms"), space=tuning.space, out=tuning.folder,
+            records=str(Path(tuning.folder) / "tune.db"), **{d: n for d, n in extents.items() if d in symbolic})
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        with open(marker, "a", encoding="utf-8") as stream:
+            stream.write(line)
+
+    def export(self, folder: str | os.PathLike[str], *, target: str = "", **fixed: int) -> Path:
+        """Writes the static library, its C header and the manifest, byte for byte as `tessera generate` does."""
+        self._run("generate", ["--quiet", "--out", os.fspath(folder)], target or self.choices.target, fixed)
+        return Path(folder)
+
+    def __repr__(self) -> str:
+        return f"<tessera function {self.algorithm.name}({', '.join(self._arguments)})>"
+
+
+_core.keep_vectorcall(Jit)
+
+
+class Profile(dict[str, Any]):
+    """What `bench --json` says."""
+
+    def __repr__(self) -> str:
+        return json.dumps(self, indent=2)
+
+
+class JitFamily:
+    """A function with static arguments: for each of their values a Jit. They are given by name."""
+
+    def __init__(self, function: Callable[..., Any], choices: Choices, numerics: Numerics | str | None) -> None:
+        self._function, self._choices, self._numerics = function, choices, numerics
+        self._signature = signature_of(function)
+        self._made: dict[tuple[tuple[str, Any], ...], Jit] = {}
+        functools.update_wrapper(self, function)
+
+    def specialised(self, **static: Any) -> Jit:
+        """The function for these static arguments; of others the defaults hold."""
+        signature = self._signature
+        values = {**signature.static, **static}
+        for name in (*values, *signature.required_static):
+            if name not in values:
+                raise CompilationError("python.static", f"{signature.name}: the static argument '{name}' is missing")
+            if name not in signature.static and name not in signature.required_static:
+                raise CompilationError("python.static", f"{signature.name}: there is no argument '{name}'")
+        key = tuple(sorted(values.items()))
+        if key not in self._made:
+            algorithm = declare(self._function, signature, values, self._numerics, signature.name)
+            self._made[key] = Jit(algorithm, self._choices, list(signature.arguments))
+        return self._made[key]
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        signature = self._signature
+        static = {n: named.pop(n) for n in list(named) if n in signature.static or n in signature.required_static}
+        return self.specialised(**static)(*values, **named)
+
+    def _retuned(self, tuning: Tuning) -> JitFamily:
+        return JitFamily(self._function, dataclasses.replace(self._choices, tuning=tuning), self._numerics)
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> Jit: ...
+@overload
+def jit(*, fix: Sequence[str] = (), target: str = "host", numerics: Numerics | str | None = None,
+        schedule: Schedule | str | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
+def jit(function: Callable[..., Any] | None = None, /, *, fix: Sequence[str] = (), target: str = "host",
+        numerics: Numerics | str | None = None, schedule: Schedule | str | None = None) -> Any:
+    """Makes a function of tiles a function of tensors.
+
+    fix       dims whose extents kernels are made for; others stay dynamic, and nothing is specialised that is not named
+    target    as `tessera list` shows, or several: "avx2,avx512"
+    numerics  a policy; by default what annotations say
+    schedule  a Schedule, a name, "none" or "derived"; by default what generators choose unasked
+
+    The function runs once, here, with tiles: what is wrong is raised at its line. Arguments annotated int, float, bool or str are static:
+    given by name, and each value makes an algorithm of its own (JitFamily).
+    """
+    choices = Choices(tuple(fix), target, schedule)
+
+    def wrap(f: Callable[..., Any]) -> Any:
+        signature = signature_of(f)
+        if signature.static or signature.required_static:
+            return JitFamily(f, choices, numerics)
+        made = Jit(declare(f, signature, {}, numerics, signature.name), choices, list(signature.arguments))
+        made.__doc__, made.__module__, made.__qualname__, made.__wrapped__ = f.__doc__, f.__module__, f.__qualname__, f
+        return made
+
+    return wrap if function is None else wrap(function)
+
+
+class kernel:  # noqa: N801, named as users write it
+    """What is asked of kernels beside their function."""
+
+    @staticmethod
+    def autotune(*, space: Mapping[str, Sequence[Any]] | None = None, metric: str = "latency_ms", budget_ms: float = 60_000,
+                 cache: str = "schedules") -> Callable[[Any], Any]:
+        """Above @jit: the first call of each shape searches for a schedule, at most so long, within `space` (decisions of the search space
+        and the answers that are allowed: tessera tune --dry-run lists them). Its artifact is kept in the folder `cache`, to be checked in."""
+        tuning = Tuning(dict(space or {}), metric, budget_ms, cache)
+
+        def wrap(function: Any) -> Any:
+            if isinstance(function, JitFamily):
+                return function._retuned(tuning)
+            return function._with(tuning=tuning, schedule_folders=(cache, *function.choices.schedule_folders))
+
+        return wrap
+
+
+def _text(fixed: Mapping[str, int]) -> str:
+    return ", ".join(f"{d}={n}" for d, n in fixed.items()) or "no extents fixed"
