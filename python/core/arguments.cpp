@@ -124,7 +124,9 @@ bool Argument::take(PyObject *object) {
     case Way::protocol: return take_capsule(object);
     case Way::none: break;
     }
-    PyErr_Format(PyExc_TypeError, "expected a tensor (NumPy, PyTorch, JAX or anything with __dlpack__), got %s", Py_TYPE(object)->tp_name);
+    const bool is_tile = std::string_view(Py_TYPE(object)->tp_name) == "Tile";
+    PyErr_Format(PyExc_TypeError, "expected a tensor (NumPy, PyTorch, JAX or anything with __dlpack__), got %s%s", Py_TYPE(object)->tp_name,
+                 is_tile ? "; inside of another function write tile.call(scope, function, tiles)" : "");
     return false;
 }
 

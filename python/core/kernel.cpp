@@ -113,6 +113,11 @@ bool write_parameter(PyObject *object, const KernelParameter &parameter, unsigne
         put(static_cast<uint8_t>(value));
         return true;
     }
+    if (parameter.type.code > 1) {
+        PyErr_Format(PyExc_TypeError, "parameters of DLPack's type code %d and %d bits are not passed from Python", parameter.type.code,
+                     parameter.type.bits);
+        return false;
+    }
     PyObject *whole = PyNumber_Index(object);
     if (whole == nullptr) return false;
     int overflow = 0;

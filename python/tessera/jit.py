@@ -264,11 +264,19 @@ class Jit(_core.Function):
         self._run("generate", ["--quiet", "--out", os.fspath(folder)], target or self.choices.target, fixed)
         return Path(folder)
 
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.json, self.choices, self._arguments)
+
     def __repr__(self) -> str:
         return f"<tessera function {self.algorithm.name}({', '.join(self._arguments)})>"
 
 
 _core.keep_vectorcall(Jit)
+
+
+def _rebuilt(text: str, choices: Choices, arguments: list[str]) -> Jit:
+    """A copied or unpickled function; its kernels are taken from the cache."""
+    return Jit(Algorithm.from_json(text), choices, arguments)
 
 
 class Profile(dict[str, Any]):

@@ -169,6 +169,9 @@ class Schedule:
             if schedule is self or not schedule._is_file:
                 schedule.save(folder / f"{schedule.name}.json")
 
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.text, self._parent, self._is_file)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and self.text == other.text and self._parent == other._parent
 
@@ -177,3 +180,8 @@ class Schedule:
 
     def __repr__(self) -> str:
         return f"<schedule {' -> '.join(s.name for s in (self, *self.ancestors()))}>"
+
+
+def _rebuilt(text: str, parent: Schedule | None, is_file: bool) -> Schedule:
+    raw = _core.RawSchedule.parse(text, "a copied schedule")
+    return Schedule._of(raw if parent is None else raw.extends(parent._raw), parent, is_file)

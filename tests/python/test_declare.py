@@ -71,6 +71,21 @@ def test_errors_show_the_line():
         jit(uses)
     with pytest.raises(CompilationError, match="python.outside"):
         tile.index("M")
+    doubled = jit(keeps)
+
+    def nested(x: Tensor["M", f32]):
+        return doubled(x)
+
+    with pytest.raises(ts.CallError, match=r"got Tile; inside of another function write tile.call\(scope, function, tiles\)"):
+        jit(nested)
+
+    def fails(x: Tensor["M", f32]):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        jit(fails)
+    with pytest.raises(CompilationError, match="python.outside"):  # nothing is left behind
+        tile.index("M")
 
 
 def test_elementwise_functions(rng):

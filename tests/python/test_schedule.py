@@ -1,5 +1,7 @@
 """Schedules as values: inheritance, explanations, the JSON that the tools read."""
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -75,3 +77,11 @@ def test_show(linear_silu):
     assert "dot" in linear_silu.show() and "vfmadd" in linear_silu.show("assembly", N=64, K=32)
     with pytest.raises(CompilationError, match="command.arguments"):
         linear_silu.show("colour")
+
+
+def test_copies(linear_silu, rng):
+    mine = linear_silu.with_schedule(Schedule.named("linear/avx2").with_micro("acc", M=2))
+    x, w, b = (rng.standard_normal(s).astype(np.float32) for s in [(5, 32), (32, 64), (64,)])
+    for again in (copy.copy(mine), pickle.loads(pickle.dumps(mine))):
+        assert again.choices.schedule == mine.choices.schedule
+        assert again(x, w, b).tobytes() == mine(x, w, b).tobytes()
