@@ -26,7 +26,7 @@ install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/g
 install(DIRECTORY support algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
   FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
 install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" FILES_MATCHING PATTERN "*.json")
-install(FILES schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json DESTINATION "${schedules_dir}")
+install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json DESTINATION "${schedules_dir}")
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
 install(DIRECTORY runtime/abi runtime/cpu runtime/load DESTINATION "${runtime_dir}" FILES_MATCHING PATTERN "*.h" PATTERN "*.c")

@@ -45,24 +45,39 @@ std::vector<Expr> index_in(const View &view, const std::vector<Expr> &at) {
     return index;
 }
 
-static std::vector<Tensor> results_of(const Step &step) {
-    return std::visit([](const auto &s) { return results_of(s); }, step);
+// One by one: a program of calls of calls would otherwise be walked as often as it has paths.
+static std::optional<Tensor> result_of(const Call &call, const std::string &output);
+
+static std::optional<Tensor> defined_by(const Stage &stage, const std::string &name) {
+    for (Tensor &t : results_of(stage))
+        if (t.name == name) return std::move(t);
+    return std::nullopt;
+}
+
+static std::optional<Tensor> defined_by(const Call &call, const std::string &name) {
+    for (const std::string &output : call.callee->outputs)
+        if (name_of_result(call, output) == name) return result_of(call, output);
+    return std::nullopt;
+}
+
+static std::optional<Tensor> result_of(const Call &call, const std::string &output) {
+    std::optional<Tensor> t;
+    for (const Step &step : call.callee->steps)
+        if (!t) t = std::visit([&](const auto &s) { return defined_by(s, output); }, step);
+    if (!t) return t;
+    for (std::string &d : t->dims) {
+        auto bound = call.dims.find(d);
+        d = bound != call.dims.end() ? bound->second : call.scope.empty() ? d : call.scope + "." + d;
+    }
+    if (call.repeat && call.repeat->stacked.count(output)) t->dims.insert(t->dims.begin(), call.repeat->dim);
+    t->name = name_of_result(call, output);
+    return t;
 }
 
 std::vector<Tensor> results_of(const Call &call) {
     std::vector<Tensor> results;
     for (const std::string &output : call.callee->outputs)
-        for (const Step &step : call.callee->steps)
-            for (Tensor &t : results_of(step)) {
-                if (t.name != output) continue;
-                for (std::string &d : t.dims) {
-                    auto bound = call.dims.find(d);
-                    d = bound != call.dims.end() ? bound->second : call.scope.empty() ? d : call.scope + "." + d;
-                }
-                if (call.repeat && call.repeat->stacked.count(output)) t.dims.insert(t.dims.begin(), call.repeat->dim);
-                t.name = name_of_result(call, output);
-                results.push_back(std::move(t));
-            }
+        if (std::optional<Tensor> t = result_of(call, output)) results.push_back(std::move(*t));
     return results;
 }
 

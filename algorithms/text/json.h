@@ -1,5 +1,5 @@
-// JSON of algorithms, an exact round trip. Expressions are written as json_expr.h says; what equals its default is left
-// out. A callee that is called in many places is written once, in the list "callees", before those that call it.
+// JSON of algorithms, an exact round trip. Expressions are written as json_expr.h says. A callee that is called in many places is written
+// once, in the list "callees", before those that call it.
 //
 //   { "format": "tessera-algorithm", "version": 2, "name": "linear",
 //     "dims": [{"name": "M"}, {"name": "N", "multiple_of": 16}, {"name": "K", "fixed": 768}, {"name": "R", "size": e}],
@@ -14,6 +14,17 @@
 //     "callees": [{"name": …, …}],
 //     "outputs": ["y"], "numerics": {…}, "effects": ["memory"], "large": ["x"],
 //     "ranges": {"x": [-1, 1]}, "checks": {"acc": {"stable": true, "bounded": [-100, 100], "loss": 64}} }
+//
+// What is written says nearly all. What is read (tessera-algorithm.schema.json) may leave out more, and is the same algorithm:
+//
+//   dims         the dims of tensors, symbolic, if none are listed; "M" for {"name": "M"}
+//   tensors      dtype: the policy's storage, or its type of states; role: input; dims: none
+//   steps        dims: none; of a scan inclusive: true; types and indices that follow (json_expr.h)
+//   monoid       "dot" for one of standard_monoids, of the type of its first input, floats in what the policy accumulates in; its inputs
+//                are cast to it. An object: commutative: true
+//   call         a tensor or parameter of the callee: the caller's of that name; a dim: that of a whole tensor
+//   numerics     of the document f32, of a callee that of the document; "bf16" for a policy that ships
+//   parameters   none; of checks stable: true
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
@@ -22,6 +33,9 @@
 #include "support/files/json_reader.h"
 
 namespace tessera {
+
+inline constexpr const char *algorithm_format = "tessera-algorithm";
+inline constexpr int algorithm_version = 2;
 
 nlohmann::json to_json(const Monoid &monoid);
 nlohmann::json to_json(const Algorithm &algorithm);

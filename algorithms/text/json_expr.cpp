@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "algorithms/expr/number.h"
 #include "algorithms/expr/value_numbering.h"
 #include "algorithms/functions/functions.h"
 #include "support/files/json_parse.h"
@@ -21,7 +22,11 @@ static std::string real_text(double value) {
     return (std::signbit(value) ? "-0x" : "0x") + std::string(digits, end);
 }
 
-static Scalar real_from_text(const JsonReader &reader, DType type) {
+static Scalar real_from(const JsonReader &reader, DType type) {
+    if (reader.value().is_number()) {
+        const double value = reader.value().get<double>();
+        return reader.located([&] { return number("a number of a document", type, value)->value; });
+    }
     const std::string &text = reader.text();
     if (text == "nan") return Scalar::of_real(type, NAN);
     bool negative = text.starts_with('-');
@@ -47,7 +52,7 @@ json to_json(const Scalar &s) {
 }
 
 Scalar scalar_from_json(DType type, const JsonReader &reader) {
-    if (is_float(type)) return real_from_text(reader, type);
+    if (is_float(type)) return real_from(reader, type);
     if (type == DType::boolean) return Scalar::of_integer(type, reader.truth());
     if (type == DType::index) return Scalar::of_integer(type, reader.integer());
     return Scalar::of_integer(type, reader.integer(traits_of(type).lowest, traits_of(type).highest));
@@ -127,6 +132,8 @@ private:
 
 class Decoder {
 public:
+    explicit Decoder(const Declared &declared) : declared_(declared) {}
+
     Expr decode(const JsonReader &reader) {
         const json &value = reader.value();
         if (!value.is_array() || value.empty() || value[0] != "let") return node(reader, 0);
@@ -161,11 +168,7 @@ private:
 
     Expr compound(const JsonReader &reader, const std::vector<JsonReader> &items, int depth) {
         const std::string &kind = items[0].text();
-        auto operands = [&](size_t from) {
-            std::vector<Expr> list;
-            for (size_t i = from; i < items.size(); i++) list.push_back(node(items[i], depth + 1));
-            return list;
-        };
+        auto operands = [&](size_t from) { return list_of(items, from, depth); };
         auto position = [&] { return static_cast<int>(items[1].integer(0, 1 << 20)); };
         if (kind == "@") {
             wants(reader, items, 2, 2);
@@ -174,17 +177,22 @@ private:
             return definitions_[static_cast<size_t>(items[1].integer(0, static_cast<int64_t>(definitions_.size()) - 1))];
         }
         if (kind == "extent") return wants(reader, items, 2, 2), extent(items[1].text());
-        if (kind == "parameter") return wants(reader, items, 3, 3), parameter(items[1].text(), dtype_of(items[2]));
+        if (kind == "parameter") return wants(reader, items, 2, 3), parameter_of(reader, items);
         if (kind == "left") return wants(reader, items, 3, 3), left(position(), dtype_of(items[2]));
         if (kind == "right") return wants(reader, items, 3, 3), right(position(), dtype_of(items[2]));
         if (kind == "input") return wants(reader, items, 3, 3), input(position(), dtype_of(items[2]));
-        if (kind == "load") return wants(reader, items, 3, SIZE_MAX), load(items[1].text(), dtype_of(items[2]), operands(3));
+        if (kind == "load") {
+            wants(reader, items, 2, SIZE_MAX);
+            auto [name, type, index] = read_of(reader, items, depth);
+            return load(name, type, items.size() == 2 ? own_index(name) : index);
+        }
         if (kind == "load_or") {
-            wants(reader, items, 5, SIZE_MAX);
-            std::vector<Expr> index = operands(3);
-            Expr fill = index.back(), guard = index[index.size() - 2];
+            wants(reader, items, 4, SIZE_MAX);
+            auto [name, type, index] = read_of(reader, items, depth);
+            if (index.size() < 2) wants(reader, items, 5, SIZE_MAX);
+            const Expr fill = index.back(), guard = index[index.size() - 2];
             index.resize(index.size() - 2);
-            return load_or(items[1].text(), dtype_of(items[2]), index, guard, fill);
+            return load_or(name, type, items.size() == 4 ? own_index(name) : index, guard, fill);
         }
         if (kind == "bounded") {
             wants(reader, items, 4, 4);
@@ -205,6 +213,63 @@ private:
         auto count = static_cast<size_t>(arity(op)) + 1;
         wants(reader, items, count, count);
         return checked(reader, op, operands(1));
+    }
+
+    // Numbers take the type of the floats that they stand beside.
+    std::vector<Expr> list_of(const std::vector<JsonReader> &items, size_t from, int depth) {
+        std::vector<Expr> list(items.size() > from ? items.size() - from : 0);
+        std::optional<DType> type;
+        for (size_t i = from; i < items.size(); i++) {
+            if (items[i].value().is_number_float()) continue;
+            list[i - from] = node(items[i], depth + 1);
+            if (is_float(list[i - from].type())) type = list[i - from].type();
+        }
+        for (size_t i = from; i < items.size(); i++) {
+            if (!items[i].value().is_number_float()) continue;
+            if (!type)
+                items[i].fail("json.expression",
+                              "a number takes the type of floats beside it, and there are none; give it one: [\"f32\", 0.5].");
+            list[i - from] = constant(scalar_from_json(*type, items[i]));
+        }
+        return list;
+    }
+
+    struct Read {
+        std::string name;
+        DType type;
+        std::vector<Expr> operands;  // what stands behind name and type
+    };
+
+    // The name and the type of what a load reads, which a declared tensor has.
+    Read read_of(const JsonReader &reader, const std::vector<JsonReader> &items, int depth) {
+        const std::string &name = items[1].text();
+        const auto known = declared_.tensors.find(name);
+        const bool is_word = items.size() > 2 && items[2].is_text();
+        if (is_word && (is_dtype(items[2].text()) || known == declared_.tensors.end()))
+            return {name, dtype_of(items[2]), list_of(items, 3, depth)};
+        if (known == declared_.tensors.end()) {
+            std::vector<std::string> names;
+            for (const auto &[tensor, t] : declared_.tensors) names.push_back(tensor);
+            reader.fail("json.expression", "no type is given, and there is no tensor or result '" + items[1].quotable() +
+                                               "' before this; there are " + join(names) + "." + did_you_mean(items[1].quotable(), names) +
+                                               " Give it one: [\"load\", \"x\", \"f32\", i, j].");
+        }
+        return {name, known->second.dtype, list_of(items, 2, depth)};
+    }
+
+    std::vector<Expr> own_index(const std::string &name) const {
+        std::vector<Expr> index;
+        for (const std::string &dim : declared_.tensors.at(name).dims) index.push_back(variable(dim));
+        return index;
+    }
+
+    Expr parameter_of(const JsonReader &reader, const std::vector<JsonReader> &items) const {
+        if (items.size() == 3) return parameter(items[1].text(), dtype_of(items[2]));
+        const auto known = declared_.parameters.find(items[1].text());
+        if (known == declared_.parameters.end())
+            reader.fail("json.expression", "no type is given, and there is no parameter '" + items[1].quotable() +
+                                               "'; give it one: [\"parameter\", \"eps\", \"f32\"].");
+        return parameter(known->first, known->second);
     }
 
     // Tried on leaves for the reason that `checked` gives.
@@ -271,6 +336,7 @@ private:
                                            ", and constants by their type." + did_you_mean(reader.quotable(), kinds));
     }
 
+    const Declared &declared_;
     ValueNumbering table_;
     std::vector<Expr> definitions_;
     std::map<std::string, FunctionRef> functions_;  // by their text: equal ones are one
@@ -280,7 +346,7 @@ private:
 
 json to_json(const Expr &e) { return Encoder().encode(e); }
 
-Expr expr_from_json(const JsonReader &reader) { return Decoder().decode(reader); }
+Expr expr_from_json(const JsonReader &reader, const Declared &declared) { return Decoder(declared).decode(reader); }
 Expr expr_from_json(const json &value) { return expr_from_json(JsonReader(value, "expression")); }
 
 }  // namespace tessera

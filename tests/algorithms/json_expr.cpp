@@ -84,7 +84,10 @@ TEST_CASE("json expr: mistakes are refused with their place") {
     CHECK(words(R"(["ad", 1, 2])").find("Did you mean 'add'?") != std::string::npos);
     CHECK(words(R"(["add", 1, ["mul", 2]])") == "error[json.expression]: expression: /2: 'mul' is an array of 3 items, got 2.");
     CHECK(words(R"(["load", "x"])") ==
-          "error[json.expression]: expression: the whole value: 'load' is an array of 3 or more items, got 2.");
+          "error[json.expression]: expression: the whole value: no type is given, and there is no tensor or result 'x' before this; there "
+          "are "
+          "none. Give it one: [\"load\", \"x\", \"f32\", i, j].");
+    CHECK(words(R"(["load"])") == "error[json.expression]: expression: the whole value: 'load' is an array of 2 or more items, got 1.");
     CHECK(words(R"(["cast", "f32", 1, 2, 3, 4])") ==
           "error[json.expression]: expression: the whole value: 'cast' is an array of 3 to 5 items, got 6.");
     CHECK(words(R"(["cast", "bf16", 1, "upward"])") ==
