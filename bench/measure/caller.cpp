@@ -20,11 +20,8 @@ static const char *member(DType type) { return type == DType::f32 ? "f" : type =
 std::string caller_source(const std::string &function, const Kernel &kernel) {
     const TileProgram &p = kernel.general();
     const bool named = has_named_tensors(p), parameters = !p.parameters.empty();
-    std::string types, values, read_types, read, members, words;
-    for (size_t i = 0; i < p.arguments.size(); i++) {
-        types += "const void *, ", values += fmt::format("t[{}], ", i);
-        if (!p.arguments[i].written) read_types += "const void *, ", read += fmt::format("t[{}], ", i);
-    }
+    std::string types, values, members, words;
+    for (size_t i = 0; i < p.arguments.size(); i++) types += "const void *, ", values += fmt::format("t[{}], ", i);
     for (size_t i = 0; i < p.parameters.size(); i++) {
         members += fmt::format("{} p{}; ", c_parameter_type(p.parameters[i].dtype), i);
         words += fmt::format("({})((const union {{ int64_t i; float f; double d; }} *)p)[{}].{}, ", c_parameter_type(p.parameters[i].dtype),
@@ -35,10 +32,8 @@ std::string caller_source(const std::string &function, const Kernel &kernel) {
         "#include <stdint.h>\nextern int32_t {0}_table(const void *const *, {1}const void *);\n"
         "extern int32_t {0}_workspace({2}const void *, uint64_t *);\n",
         kernel.name, parameters ? "const void *, " : "", named ? types : "const void *const *, ");
-    if (is_packing(p)) text += fmt::format("extern int32_t {}_size({}const void *, uint64_t *);\n", kernel.name, read_types);
     text += fmt::format("int {0}(const void *const *t, const void *p, const void *c, uint64_t *bytes, int32_t query) {{\n{1}    (void)p;\n",
                         function, struct_of);
-    if (is_packing(p)) text += fmt::format("    if (query == 2) return {}_size({}c, bytes);\n", kernel.name, read);
     return text + fmt::format("    return query ? {0}_workspace({1}c, bytes) : {0}_table(t, {2}c);\n}}\n", kernel.name,
                               named ? values : "t, ", parameters ? "&all, " : "");
 }

@@ -12,8 +12,8 @@ namespace tessera {
 
 // C99 that defines
 //   int <function>(const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes, int32_t query)
-// which calls the kernel or, where `query` is 1, its workspace query, and 2, the size query of a packing function. A tensor is
-// a TessTensor, a parameter 8 bytes that begin with its value.
+// which calls the kernel or, where `query` is 1, its workspace query. A tensor is a TessTensor, a parameter 8 bytes that begin with its
+// value.
 std::string caller_source(const std::string &function, const Kernel &kernel);
 
 // The words as caller_source's function takes them.

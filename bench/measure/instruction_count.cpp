@@ -1,6 +1,5 @@
 #include "bench/measure/instruction_count.h"
 
-#include <link.h>
 #include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -19,30 +18,6 @@
 namespace tessera {
 
 namespace {
-
-struct Range {
-    uintptr_t address, begin = 0, end = 0;
-};
-
-// The code of the object that has the address.
-Range code_around(const void *inside) {
-    Range range{reinterpret_cast<uintptr_t>(inside)};
-    dl_iterate_phdr(
-        [](dl_phdr_info *object, size_t, void *data) {
-            auto &wanted = *static_cast<Range *>(data);
-            for (int i = 0; i < object->dlpi_phnum; i++) {
-                const auto &segment = object->dlpi_phdr[i];
-                const uintptr_t begin = object->dlpi_addr + segment.p_vaddr, end = begin + segment.p_memsz;
-                if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || wanted.address < begin || wanted.address >= end) continue;
-                wanted.begin = begin, wanted.end = end;
-                return 1;
-            }
-            return 0;
-        },
-        &range);
-    require(range.end > range.begin, "the function to be counted is in a loaded object");
-    return range;
-}
 
 [[noreturn]] void refuse(const std::string &why) {
     throw UserError("bench.instructions", "counting instructions: expected a system that lets a process step through its child, " + why);
@@ -99,8 +74,7 @@ int wait_for(pid_t child) {
 
 }  // namespace
 
-uint64_t count_instructions(const void *inside, const std::function<void()> &call, uint64_t most) {
-    const Range code = code_around(inside);
+uint64_t count_instructions(const CodeRange &code, const std::function<void()> &call, uint64_t most) {
     const OnOneCore on_one_core;
     const Child child{fork()};
     if (child.id < 0) refuse(std::string("got no child: ") + std::strerror(errno) + ".");

@@ -106,8 +106,8 @@ class Library:
     def __init__(self, generator, runtime, folder, name, arguments):
         out = os.path.join(folder, name)
         subprocess.run([generator, "generate", *arguments, "--name", name, "--out", out, "--quiet"], check=True)
-        path = os.path.join(out, name + ".so")
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-o", path, "-Wl,--whole-archive", os.path.join(out, f"lib{name}.a"),
+        path, self.archive = os.path.join(out, name + ".so"), os.path.join(out, f"lib{name}.a")
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-o", path, "-Wl,--whole-archive", self.archive,
                         "-Wl,--no-whole-archive", runtime, "-lpthread", "-lm"], check=True)
         self.library, self.name = ctypes.CDLL(path), name
         self.run = Function(self.library, name)

@@ -40,8 +40,8 @@ struct Emitter {
     // The others may be missing. `check` throws a UserError for what it cannot do, before anything is lowered.
     std::function<void(const std::vector<Target> &targets, bool assembly)> check = {};
     std::function<std::string(const Emission &)> listing = {};  // what a person reads of the code
-    // Makes code in the folder that a C compiler links into a program for this machine, and gives its arguments.
-    std::function<std::vector<std::string>(const Emission &, const std::filesystem::path &folder)> load = {};
+    // Makes a static library in the folder that runtime/load can load into this process, and gives its path.
+    std::function<std::filesystem::path(const Emission &, const std::filesystem::path &folder)> load = {};
     bool makes_objects = false;  // the last file is an archive of objects, whose symbols and sizes a manifest lists
     std::vector<LinkedLibrary> links = {};
 };

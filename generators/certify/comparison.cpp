@@ -86,7 +86,7 @@ Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs 
                                                                        tess_pool_destroy);
     TessContext context = tess_context();
     context.threads = threads, context.pool = pool.get();
-    int status = kernel.workspace(arguments, inputs.parameters, context, context.workspace_bytes);
+    int status = kernel.workspace(arguments, context, context.workspace_bytes);
     std::vector<std::byte> workspace(context.workspace_bytes + TESS_WORKSPACE_ALIGNMENT, poison);
     void *aligned = workspace.data();
     size_t space = workspace.size();

@@ -94,7 +94,7 @@ public:
             check((packing++)->run(operand, {}, context_));
             arguments_.push_back(operand.back());
         }
-        check(kernel_.workspace(arguments_, inputs_.parameters, context_, context_.workspace_bytes));
+        check(kernel_.workspace(arguments_, context_, context_.workspace_bytes));
         memory_.emplace_back(context_.workspace_bytes);
         context_.workspace = context_.workspace_bytes ? memory_.back().data() : nullptr;
     }
@@ -153,11 +153,11 @@ static std::string measured_apart(const PreparedKernel &p, const std::string &do
                                   const std::function<std::string(const LoadedKernels &, const Extents &)> &measure) {
     const Extents extents = all_extents(p.request.bound, symbolic);
     const TemporaryFolder folder;
-    const std::filesystem::path object = link_kernel(p, timing.compile, folder);
+    const std::filesystem::path library = library_to_load(p, timing.compile, folder);
     const OutputFolder out(folder.path());
     const Activity running{p.compiled.kernel.name, doing, "bench.limit", "Choose a smaller shape", "--run-limit-s"};
     run_limited(running, timing.run, [&] {
-        const LoadedKernels kernels(object, p);
+        const LoadedKernels kernels(library, p);
         out.write("result.json", measure(kernels, extents));
     });
     return out.read("result.json");

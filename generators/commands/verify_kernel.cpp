@@ -124,13 +124,13 @@ void print_stability(const PreparedKernel &p, const ordered_json &stability) {
 ordered_json results(const PreparedKernel &p, const VerifyOptions &options, const StatedInputs &stated,
                      const std::optional<Extents> &asked) {
     const TemporaryFolder folder;
-    const std::filesystem::path object = link_kernel(p, options.compile, folder);
+    const std::filesystem::path library = library_to_load(p, options.compile, folder);
     std::vector<int32_t> threads = {1};
     if (options.threads > 1) threads.push_back(options.threads);
     const OutputFolder out(folder.path());
     const Activity running{p.compiled.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes", "--run-limit-s"};
     run_limited(running, options.run, [&] {
-        const LoadedKernels kernel(object, p);
+        const LoadedKernels kernel(library, p);
         const Shapes shapes = shapes_of(p, options, asked);
         ordered_json all = ordered_json::array();
         for (const Extents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads, stated)));

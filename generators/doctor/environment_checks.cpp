@@ -39,7 +39,7 @@ Algorithm twice(const Numerics &numerics) {
 
 // The whole path, on the smallest kernel there is.
 EnvironmentCheck a_kernel() {
-    EnvironmentCheck check{"a kernel", {}, "everything: it is generated for this machine, linked, loaded and run", "", true};
+    EnvironmentCheck check{"a kernel", {}, "everything: it is generated for this machine, loaded and run", "", true};
     try {
         Registry registry;
         registry.add("twice", "y[N] = 2 x[N]", twice);
@@ -48,7 +48,7 @@ EnvironmentCheck a_kernel() {
         const auto start = std::chrono::steady_clock::now();
         const TemporaryFolder folder;
         const PreparedKernel prepared = prepare(registry, options);
-        const LoadedKernel kernel(link_kernel(prepared, {}, folder), prepared.compiled.kernel);
+        const LoadedKernel kernel(library_to_load(prepared, {}, folder), prepared.compiled.kernel);
         std::vector<float> x = {1, 2, 3}, y(3);
         const int status =
             kernel.run({descriptor_of(DType::f32, {3}, x.data()), descriptor_of(DType::f32, {3}, y.data())}, {}, tess_context());
@@ -86,7 +86,7 @@ std::vector<EnvironmentCheck> environment_checks() {
     const std::string halide = halide_file();
     all.push_back({"Halide", halide.empty() ? std::nullopt : std::optional(std::string(halide_version()) + ", " + halide),
                    "machine code for every target", "Run ./tessera setup.", true});
-    all.push_back(program("cc", {"cc"}, "verify, bench and show, which link a kernel; programs with kernels in them",
+    all.push_back(program("cc", {"cc"}, "tune, which links the programs that it times; programs with kernels in them",
                           "Install a C compiler: Debian's gcc.", true));
     all.push_back(a_kernel());
     all.push_back(program("cmake", {"cmake"}, "tessera_add_kernel, in the build of a project", "Install Debian's cmake."));

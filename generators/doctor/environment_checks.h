@@ -14,7 +14,7 @@ struct EnvironmentCheck {
     bool required = false;             // to generate, verify and time kernels for this machine
 };
 
-// Halide, the C compiler, and a kernel that was generated, linked and run with them; then what other targets and
+// Halide, the C compiler, and a kernel that was generated, loaded and run; then what other targets and
 // reading code need. The PATH decides which programs there are.
 std::vector<EnvironmentCheck> environment_checks();
 

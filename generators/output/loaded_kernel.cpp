@@ -1,10 +1,7 @@
 #include "generators/output/loaded_kernel.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
+#include <cstring>
 
 #include "bench/measure/caller.h"
 #include "compiler/emit/emitter.h"
@@ -16,52 +13,6 @@
 namespace tessera {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-// The callers, and the runtime's functions by way of a table that the loading program fills.
-std::string source_of(const std::vector<Kernel> &kernels) {
-    std::string text = R"(#include <stdint.h>
-typedef int32_t (*Call)(const int64_t *, void *, void *, const void *const *, const void *, const void *);
-typedef int32_t (*Workspace)(const int64_t *, void *, void *, const void *const *, const void *, uint64_t *);
-typedef int32_t (*Bytes)(const int64_t *, const void *const *, const void *, uint64_t *);
-typedef int32_t (*Describe)(const int64_t *, void *, void *, void *);
-typedef int32_t (*Each)(void *, int32_t (*)(void *, int32_t, uint8_t *), int32_t, int32_t, uint8_t *);
-struct { Call call; Workspace workspace; Bytes packed_bytes; Describe describe; Each each; int32_t (*worker)(void *);
-         int32_t (*stream)(void *, const void *, int64_t, int32_t); int32_t (*end_stream)(void); } tessera_runtime;
-int32_t tess_abi2_call(const int64_t *s, void *plan, void *body, const void *const *t, const void *p, const void *c) {
-    return tessera_runtime.call(s, plan, body, t, p, c);
-}
-int32_t tess_abi2_workspace(const int64_t *s, void *plan, void *body, const void *const *t, const void *c, uint64_t *n) {
-    return tessera_runtime.workspace(s, plan, body, t, c, n);
-}
-int32_t tess_abi2_packed_bytes(const int64_t *s, const void *const *t, const void *c, uint64_t *n) {
-    return tessera_runtime.packed_bytes(s, t, c, n);
-}
-int32_t tess_abi2_describe(const int64_t *s, void *plan, void *body, void *k) { return tessera_runtime.describe(s, plan, body, k); }
-int32_t tess_abi2_do_par_for(void *c, int32_t (*f)(void *, int32_t, uint8_t *), int32_t min, int32_t n, uint8_t *closure) {
-    return tessera_runtime.each(c, f, min, n, closure);
-}
-int32_t tess_abi2_worker(void *c) { return tessera_runtime.worker(c); }
-int32_t tess_abi2_stream(void *to, const void *from, int64_t n, int32_t bytes) { return tessera_runtime.stream(to, from, n, bytes); }
-int32_t tess_abi2_end_stream(void) { return tessera_runtime.end_stream(); }
-)";
-    for (const Kernel &kernel : kernels) text += caller_source("call_" + kernel.name, kernel);
-    return text;
-}
-
-struct RuntimeTable {
-    decltype(&tess_abi2_call) call;
-    decltype(&tess_abi2_workspace) workspace;
-    decltype(&tess_abi2_packed_bytes) packed_bytes;
-    decltype(&tess_abi2_describe) describe;
-    decltype(&tess_abi2_do_par_for) each;
-    decltype(&tess_abi2_worker) worker;
-    decltype(&tess_abi2_stream) stream;
-    decltype(&tess_abi2_end_stream) end_stream;
-};
-
-}  // namespace
 
 void check_runs_here(const Target &target) {
     if (target.is_gpu())
@@ -83,56 +34,71 @@ void check_runs_here(const Target &target) {
                                                   ". Choose --target host, or use the machine that the target describes.");
 }
 
-fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
+fs::path library_to_load(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
     check_runs_here(p.request.target);
-    const fs::path source = folder.path() / "caller.c", object = folder.path() / "kernel.so";
     const PreparedLibrary library = library_of({p});
-    write_into(source, source_of(p.compiled.kernels()));
-    std::vector<std::string> command = {"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string()};
-    for (std::string &argument : library_emitter().load({library.name, kernels_of(library), {}, false, limits}, folder.path()))
-        command.push_back(std::move(argument));
-    run_cc(command, folder.path() / "cc.log", limits);
-    return object;
+    return library_emitter().load({library.name, kernels_of(library), {}, false, limits}, folder.path());
 }
 
-LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : program_(kernel.general()) {
-    // By a descriptor, as the loader replaces $ORIGIN and its like in a path. It stays open: the loader knows libraries by their paths.
-    file_ = open(object.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_ < 0) exhausted("the kernel's shared object", errno);
-    handle_ = dlopen(("/proc/self/fd/" + std::to_string(file_)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle_) throw InternalError("a kernel that was just linked cannot be loaded: " + std::string(dlerror()));
-    call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));
-    auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
-    require(call_ && table, "a loaded kernel has its caller");
-    *table = {tess_abi2_call,       tess_abi2_workspace, tess_abi2_packed_bytes, tess_abi2_describe,
-              tess_abi2_do_par_for, tess_abi2_worker,    tess_abi2_stream,       tess_abi2_end_stream};
+LoadedKernel::LoadedKernel(const fs::path &library, const Kernel &kernel) : program_(kernel.general()) {
+    TessLoaded *loaded = nullptr;
+    TessLoadError error;
+    const TessLoadStatus status = tess_load_file(library.c_str(), &loaded, &error);
+    if (status != TESS_LOAD_OK) throw UserError(tess_load_status_id(status), error.text);
+    library_.reset(loaded);
+    table_ = tess_loaded_symbol(loaded, (kernel.name + "_table").c_str());
+    const auto describe = reinterpret_cast<int32_t (*)(TessKernel *)>(tess_loaded_symbol(loaded, (kernel.name + "_describe").c_str()));
+    require(table_ && describe && describe(&kernel_) == TESS_OK, "a library of a kernel has it");
 }
 
-LoadedKernel::~LoadedKernel() { dlclose(handle_), close(file_); }
-
-int LoadedKernel::call(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters,
-                       const TessContext &context, uint64_t *bytes, Query query) const {
+// The context of a call, whose fault is kept.
+static TessContext with_fault(const TessContext &context, TessFault &fault) {
     TessContext own = context;
-    fault_ = tess_fault();
-    own.fault = &fault_;
-    std::vector<const void *> tensors;
+    fault = tess_fault();
+    own.fault = &fault;
+    return own;
+}
+
+static std::vector<const TessTensor *> pointers_to(const std::vector<TessTensor> &arguments) {
+    std::vector<const TessTensor *> tensors;
     for (const TessTensor &a : arguments) tensors.push_back(&a);
-    const std::vector<int64_t> words = parameter_words(program_, parameters);
-    return call_(tensors.data(), words.data(), &own, bytes, query);
+    return tensors;
 }
 
 int LoadedKernel::run(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters,
                       const TessContext &context) const {
-    return call(arguments, parameters, context, nullptr, none);
+    const TessContext own = with_fault(context, fault_);
+    const std::vector<const TessTensor *> tensors = pointers_to(arguments);
+    if (program_.parameters.empty())
+        return reinterpret_cast<int32_t (*)(const TessTensor *const *, const TessContext *)>(table_)(tensors.data(), &own);
+    const std::vector<int64_t> words = parameter_words(program_, parameters);
+    std::vector<int64_t> bytes(static_cast<size_t>(kernel_.spec[TESS_SPEC_PARAMETER_BYTES]) / sizeof(int64_t) + 1);
+    for (size_t i = 0; i < words.size(); i++) {
+        const int64_t *record = tess_spec_parameter(kernel_.spec, static_cast<int64_t>(i));
+        std::memcpy(reinterpret_cast<char *>(bytes.data()) + record[TESS_SPEC_PARAMETER_OFFSET], &words[i],
+                    tess_dtype_size(static_cast<int32_t>(record[TESS_SPEC_PARAMETER_DTYPE])));
+    }
+    return reinterpret_cast<int32_t (*)(const TessTensor *const *, const void *, const TessContext *)>(table_)(tensors.data(), bytes.data(),
+                                                                                                               &own);
 }
 
-int LoadedKernel::workspace(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters,
-                            const TessContext &context, uint64_t &bytes) const {
-    return call(arguments, parameters, context, &bytes, of_workspace);
+int LoadedKernel::workspace(const std::vector<TessTensor> &arguments, const TessContext &context, uint64_t &bytes) const {
+    const TessContext own = with_fault(context, fault_);
+    return tess_call_workspace(&kernel_, pointers_to(arguments).data(), &own, &bytes);
 }
 
 int LoadedKernel::size(const std::vector<TessTensor> &arguments, const TessContext &context, uint64_t &bytes) const {
-    return call(arguments, {}, context, &bytes, of_packed);
+    const TessContext own = with_fault(context, fault_);
+    std::vector<const TessTensor *> tensors = pointers_to(arguments);
+    tensors.back() = nullptr;  // what it would write
+    return tess_abi2_packed_bytes(kernel_.spec, tensors.data(), &own, &bytes);
+}
+
+CodeRange LoadedKernel::code() const {
+    const void *begin = nullptr;
+    uint64_t bytes = 0;
+    tess_loaded_code(library_.get(), &begin, &bytes);
+    return {reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin) + bytes};
 }
 
 std::string LoadedKernel::message(int status) const {

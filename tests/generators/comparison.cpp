@@ -21,7 +21,7 @@ TEST_CASE("a kernel equals its tile program, with parameters, states and ragged 
                                         {"matmul", {{"M", 0}, {"N", 3}, {"K", 4}}}}) {
         const TemporaryFolder folder;
         const PreparedKernel p = prepared(name);
-        const LoadedKernels kernel(link_kernel(p, {}, folder), p);
+        const LoadedKernels kernel(library_to_load(p, {}, folder), p);
         const Comparison result = compare(p, kernel, extents, 3, {1, 2});
         INFO(name);
         CHECK(result.difference == "");
@@ -32,7 +32,7 @@ TEST_CASE("a kernel equals its tile program, with parameters, states and ragged 
 TEST_CASE("a kernel that computes something else is found out") {
     const TemporaryFolder folder;
     PreparedKernel p = prepared("cumulative_sum");
-    const LoadedKernels kernel(link_kernel(p, {}, folder), p);
+    const LoadedKernels kernel(library_to_load(p, {}, folder), p);
     Algorithm twice = p.request.bound;
     std::get<Scan>(twice.stages()[0].body).inputs[0] =
         std::get<Scan>(twice.stages()[0].body).inputs[0] + std::get<Scan>(twice.stages()[0].body).inputs[0];

@@ -30,7 +30,7 @@ TEST_CASE("doctor ends with 1 when something that generating here needs is missi
     const Outcome outcome = generator({"doctor"});
     CHECK(outcome.code == 1);
     for (const std::string &line :
-         {std::string("  cc              missing; for verify, bench and show, which link a kernel; programs with kernels in them. Install "
+         {std::string("  cc              missing; for tune, which links the programs that it times; programs with kernels in them. Install "
                       "a C compiler: Debian's gcc.\n"),
           "  clang           17.0.1, " + (path.folder() / "clang").string() + "; for a second opinion on generated C\n",
           std::string("  nvcc            missing; for compiling kernels for NVIDIA GPUs. Install the CUDA toolkit and add its bin folder "

@@ -39,8 +39,7 @@ TEST_CASE("programs are found on the PATH, and nowhere else") {
     CHECK(named(all, "ptxas").remedy == "Install the CUDA toolkit and add its bin folder to the PATH.");
     CHECK(!named(all, "cc").found);
     CHECK(named(all, "cc").remedy == "Install a C compiler: Debian's gcc.");
-    CHECK(!named(all, "a kernel").found);
-    CHECK_THAT(named(all, "a kernel").remedy, Catch::Contains("error[command.cc]: the C compiler 'cc': expected to find it on the path"));
+    CHECK_THAT(*named(all, "a kernel").found, Catch::StartsWith("right, in "));  // which needs no other program
 }
 
 }  // namespace tessera::test_environment_checks

@@ -30,7 +30,7 @@ class RangedKernel {
 public:
     explicit RangedKernel(const std::string &words)
         : prepared_(prepared(words)),
-          loaded_(link_kernel(prepared_, {}, folder_), prepared_),
+          loaded_(library_to_load(prepared_, {}, folder_), prepared_),
           program_(prepared_.compiled.kernel.general()) {
         Extents symbolic;
         for (const Dim &d : prepared_.request.declared.dims)
@@ -59,7 +59,7 @@ public:
         }
         TessContext context = tess_context();
         uint64_t bytes = 0;
-        REQUIRE(loaded_.kernel.workspace(tensors, parameters, context, bytes) == TESS_OK);
+        REQUIRE(loaded_.kernel.workspace(tensors, context, bytes) == TESS_OK);
         std::vector<uint64_t> room(bytes / 8 + 16);
         context.workspace = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(room.data()) + 63) / 64 * 64);
         context.workspace_bytes = bytes;

@@ -453,9 +453,15 @@ TEST_CASE("verify's errors") {
     check_refused({"verify", "matmul", "--schedule", "none", "--target", host_arch() == Arch::arm64 ? "x86-64" : "arm64"},
                   {"error[command.target]: target '",
                    "': this machine is " + std::string(name_of(host_arch())) + ", so its code cannot run here. Choose --target host"});
+}
+
+TEST_CASE("a kernel is verified and timed where there is no other program") {
     const std::string path = getenv("PATH");
     setenv("PATH", "/nowhere", 1);
-    check_refused({"verify", "matmul", "--schedule", "none"},
+    CHECK(generator({"verify", "matmul", "--schedule", "none", "--quiet", "--shapes", "2"}).code == 0);
+    CHECK(generator({"bench", "matmul", "--schedule", "none", "--quiet", "--seconds", "0.001", "--extents", "M=2", "N=3", "K=4"}).code ==
+          0);
+    check_refused({"tune", "matmul", "--schedule", "none", "--quiet", "--shape", "M=4", "N=4", "K=4"},
                   {"error[command.cc]: the C compiler 'cc': expected to find it on the path, to link the kernel with; ", "Install one."});
     setenv("PATH", path.c_str(), 1);
 }

@@ -1,7 +1,7 @@
 """Runs generated kernels through ctypes and compares them with NumPy and SciPy in double precision, and with what PyTorch gave
 when pytorch_fixtures.py made pytorch.npz.
 
-    oracle.py <generator> <libtessera_runtime.a> <scratch folder>
+    oracle.py <generator> <libtessera_runtime.a> <libtessera_load.a> <scratch folder>
 """
 import ctypes
 import json
@@ -22,6 +22,7 @@ from generated import Library, dense, host_features, targets_for  # noqa: E402
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from accuracy import Accuracy  # noqa: E402
+from both_ways import BothWays  # noqa: E402
 
 # NumPy has no bf16: u2 holds its bits.
 DTYPES = {"f2": "f16", "f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64", "i1": "i8", "u1": "u8", "u2": "bf16",
@@ -216,7 +217,8 @@ def conv2d(x, w, stride, padding, dilation):
 
 
 def main():
-    generator, runtime, folder = sys.argv[1:]
+    generator, runtime, load, folder = sys.argv[1:]
+    both = BothWays(runtime, load, folder)
     targets = targets_for(host_features())[::-1]
     kernels, turns, checked, failed, accuracy = {}, {}, 0, 0, Accuracy()
     for case in [*numpy_cases(np.random.default_rng(1)), *stored_cases(STORED_RESULTS)]:
@@ -232,8 +234,8 @@ def main():
                 kernels[key] = Library(generator, runtime, folder, name,
                                        [case.algorithm, "--numerics", case.numerics, "--target", target, *options])
             out = np.full(case.expected.shape, 0x7fc0 if case.type == "u2" else np.nan if case.type == "f4" else -1, case.type)
-            kernels[key].run([desc(t) for t in case.inputs + [out]], [ctypes.c_float(p) for p in case.parameters])
-            wrong = case.error(out)
+            is_same = both.run(kernels[key], desc, case.inputs + [out], [ctypes.c_float(p) for p in case.parameters])
+            wrong = case.error(out) if is_same else "its bits differ when runtime/load loads it"
             accuracy.add(case.algorithm, case.numerics, case.type, as_float(out), as_float(case.expected), case.absolute)
             checked += 1
             if wrong:

@@ -1,7 +1,7 @@
 """The kernels of the standard library that oracle.py does not have: what they give is compared with NumPy and SciPy (library_cases.py),
 and `verify` finds each right; the suite asks it of every third.
 
-    oracle_library.py <generator> <libtessera_runtime.a> <scratch folder>
+    oracle_library.py <generator> <libtessera_runtime.a> <libtessera_load.a> <scratch folder>
 
 Every algorithm of the library has to be in one of the two scripts, or in ELSEWHERE with who compares it, and in docs/accuracy.md.
 
@@ -22,6 +22,7 @@ except ImportError:
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import library_cases  # noqa: E402
 import state_cases  # noqa: E402
+from both_ways import BothWays  # noqa: E402
 from oracle import (IS_THOROUGH, STORED_RESULTS, Accuracy, Library, as_float, desc, host_features, numpy_cases,  # noqa: E402
                     stored_cases, targets_for, wrong_elements)
 
@@ -67,7 +68,8 @@ def missing(generator):
 
 
 def main():
-    generator, runtime, folder = sys.argv[1:]
+    generator, runtime, load, folder = sys.argv[1:]
+    both = BothWays(runtime, load, folder)
     target = "avx2" if "avx2" in targets_for(host_features()) else "x86-64"
     kernels, checked, failed, accuracy = {}, 0, 0, Accuracy()
     for sentence in missing(generator):
@@ -90,7 +92,9 @@ def main():
                 print(f"verify {' '.join(words)}: it is wrong")
         made = list(outputs(case))
         inputs = [t.copy() for t in case.inputs[:case.states]] + case.inputs[case.states:]
-        kernels[key].run([desc(t) for t in inputs + made], [PARAMETERS[t](v) for t, v in case.parameters])
+        if not both.run(kernels[key], desc, inputs + made, [PARAMETERS[t](v) for t, v in case.parameters]):
+            failed += 1
+            print(f"{case.algorithm} in {case.numerics}, {case.options or 'no options'}: its bits differ when runtime/load loads it")
         for number, (out, expected) in enumerate(zip(inputs[:case.states] + made, case.expected)):
             exact = as_float(np.ascontiguousarray(expected))
             wrong = wrong_elements(as_float(out), exact, case.relative, case.absolute)

@@ -29,7 +29,7 @@ Emitter library_emitter() {
     library.load = [](const Emission &emission, const std::filesystem::path &folder) {
         const std::filesystem::path archive = folder / archive_name(emission);
         emit_limited(emission, {archive, {}});
-        return std::vector{archive.string()};
+        return archive;
     };
     return library;
 }
