@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -181,6 +183,21 @@ TEST_CASE("Relocations add what they say, and zeros are zeros", "[load]") {
     CHECK(reinterpret_cast<uintptr_t>(zeros) % 64 == 0);
     CHECK(std::string(zeros, 1000) == std::string(1000, '\0'));
     CHECK_FALSE(loaded.named<void>("hidden"));
+}
+
+// Loads the library here, or the one that TESSERA_LIBRARY names; prints, and judges nothing.
+TEST_CASE("the time of a load", "[.][load-time]") {
+    const char *named = std::getenv("TESSERA_LIBRARY");
+    std::vector<double> us;
+    for (int i = 0; i < 1001; i++) {
+        const auto start = std::chrono::steady_clock::now();
+        TessLoaded *loaded = nullptr;
+        REQUIRE(tess_load_file(named ? named : TESSERA_LOAD_LIBRARY, &loaded, nullptr) == TESS_LOAD_OK);
+        us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+        tess_loaded_close(loaded);
+    }
+    std::sort(us.begin(), us.end());
+    WARN("least " << us[0] << " us, median " << us[us.size() / 2] << " us");
 }
 
 }  // namespace tessera::test::load
