@@ -63,6 +63,11 @@ class Jit(_core.Function):
         self._tensors = {name: dims for name, _, _, dims in algorithm.tensors}
         super().__init__(algorithm.name, self._arguments, [name for name, _, _ in algorithm.outputs], algorithm, self._miss)
 
+    @property
+    def arguments(self) -> list[str]:
+        """Names, in the order of a call: inputs, states and parameters. Results are not among them."""
+        return list(self._arguments)
+
     # ---- making kernels
 
     @functools.cached_property
