@@ -96,6 +96,8 @@ Way way_of(PyObject *object) {
         const nb::handle t(reinterpret_cast<PyObject *>(type));
         if (std::string_view(type->tp_name) == "numpy.ndarray" && layout_holds(object)) {
             way.kind = Way::numpy;
+        } else if (nb::hasattr(t, "harden_mask")) {
+            way.kind = Way::none;  // NumPy's masked arrays: a kernel would read what is masked
         } else if (nb::hasattr(t, dlpack::exchange_attribute)) {
             void *table = PyCapsule_GetPointer(nb::object(t.attr(dlpack::exchange_attribute)).ptr(), dlpack::exchange_capsule);
             if (table == nullptr) PyErr_Clear();
@@ -151,7 +153,7 @@ bool Argument::take_numpy(PyObject *object) {
     tensor.byte_offset = 0;
     is_read_only = (array->flags & numpy_writeable) == 0;
     if ((array->flags & numpy_contiguous) == 0) {
-        const int64_t bytes = type.bits / 8;
+        const int64_t bytes = (type.bits + 7) / 8;  // floats of six bits fill a byte
         for (int i = 0; i < array->rank; i++) {
             if (array->strides[i] % bytes != 0) {
                 PyErr_Format(PyExc_TypeError, "axis %d has a stride of %zd bytes, which is no multiple of its elements' %d", i,
@@ -165,9 +167,25 @@ bool Argument::take_numpy(PyObject *object) {
     return true;
 }
 
-void Argument::take_dlpack(const TessTensor &given) {
+// Frameworks are trusted with addresses, not with what this file itself reads: ranks, extents and offsets.
+bool Argument::take_dlpack(const TessTensor &given) {
     tensor = given;
     if (tensor.type.code == 1 && tensor.type.bits == 1) tensor.type = tess_type(TESS_BOOL);
+    if (tensor.rank < 0 || tensor.rank > TESS_MAX_RANK || (tensor.rank > 0 && tensor.extents == nullptr)) {
+        PyErr_Format(PyExc_TypeError, "expected a tensor of 0 ..= %d axes, each with an extent; got %d%s", TESS_MAX_RANK, tensor.rank,
+                     tensor.extents == nullptr ? " without extents" : "");
+        return false;
+    }
+    for (int32_t i = 0; i < tensor.rank; i++)
+        if (tensor.extents[i] < 0) {
+            PyErr_Format(PyExc_TypeError, "axis %d has the extent %lld", i, static_cast<long long>(tensor.extents[i]));
+            return false;
+        }
+    if (tensor.byte_offset > UINT64_MAX - reinterpret_cast<uintptr_t>(tensor.data)) {
+        PyErr_SetString(PyExc_TypeError, "the byte offset leads beyond the last address");
+        return false;
+    }
+    return true;
 }
 
 bool Argument::take_capsule(PyObject *object) {
@@ -187,15 +205,13 @@ bool Argument::take_capsule(PyObject *object) {
             PyErr_Format(PyExc_TypeError, "a tensor of DLPack %u, of which 1 is known here", managed->version.major);
             return false;
         }
-        take_dlpack(managed->tensor);
         is_read_only = (managed->flags & dlpack::read_only) != 0;
-        return true;
+        return take_dlpack(managed->tensor);
     }
     const auto *managed = static_cast<dlpack::Managed *>(PyCapsule_GetPointer(capsule_, "dltensor"));
     if (managed == nullptr) return false;
-    take_dlpack(managed->tensor);
     is_read_only = false;
-    return true;
+    return take_dlpack(managed->tensor);
 }
 
 namespace {

@@ -27,7 +27,7 @@ private:
     void release() { Py_CLEAR(capsule_); }
     bool take_numpy(PyObject *object);
     bool take_capsule(PyObject *object);
-    void take_dlpack(const TessTensor &given);
+    bool take_dlpack(const TessTensor &given);
 };
 
 // A tensor without values on that device, of the framework of the argument `like` where it can be written there, else of NumPy. Null with

@@ -6,6 +6,7 @@
 namespace tessera::python {
 
 std::shared_ptr<Code> Code::load(const std::string &file) {
+    if (file.find('\0') != std::string::npos) throw UserError("load.file", "a file's name has a byte 0");
     std::shared_ptr<Code> code(new Code);
     TessLoadError error;
     const TessLoadStatus status = tess_load_file(file.c_str(), &code->loaded_, &error);

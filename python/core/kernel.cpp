@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "support/text/error.h"
 
@@ -48,6 +49,10 @@ struct Threads {
     int32_t count = 1;
     TessPool *pool = nullptr;
 } threads;
+
+// A call that is made while an argument is read, by its __dlpack__, takes stack; Python's own limit does not count that.
+constexpr int max_nested_calls = 32;
+thread_local int nested_calls = 0;
 
 // What a call fills in: an argument of the function is a tensor or a parameter of the kernel.
 struct Slot {
@@ -89,7 +94,9 @@ PyObject *raise_status(const State &state, const FunctionObject *self, const Ker
 
 // An argument's exception with the name of function and argument in front.
 PyObject *name_argument(const FunctionObject *self, const std::string &argument) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_BufferError)) return nullptr;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_BufferError) &&
+        !PyErr_ExceptionMatches(PyExc_OverflowError))
+        return nullptr;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     const std::string words = value != nullptr ? nb::cast<std::string>(nb::str(nb::handle(value))) : "";
@@ -430,6 +437,14 @@ PyObject *call_checked(PyObject *object, PyObject *const *arguments, size_t flag
 
 // No exception of C++ leaves a function that Python calls.
 PyObject *call_function(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names) noexcept {
+    if (nested_calls == max_nested_calls) {
+        PyErr_Format(PyExc_RecursionError, "%d calls of kernels inside of each other's arguments", max_nested_calls);
+        return nullptr;
+    }
+    struct Nested {
+        Nested() { nested_calls++; }
+        ~Nested() { nested_calls--; }
+    } nested;
     try {
         return call_checked(object, arguments, flags, names);
     } catch (nb::python_error &e) { e.restore(); } catch (const std::exception &e) {
@@ -482,6 +497,7 @@ int initialise(PyObject *object, PyObject *arguments, PyObject *) {
     PyObject *name, *inputs, *results, *algorithm, *miss;
     if (PyArg_ParseTuple(arguments, "UOOOO", &name, &inputs, &results, &algorithm, &miss) == 0) return -1;
     try {
+        *self->state = State();  // a second time, too
         self->state->arguments = nb::cast<std::vector<std::string>>(nb::handle(inputs));
         self->state->results = nb::cast<std::vector<std::string>>(nb::handle(results));
         if (algorithm != Py_None)
@@ -498,6 +514,10 @@ int initialise(PyObject *object, PyObject *arguments, PyObject *) {
 PyObject *add_kernel(PyObject *object, PyObject *kernel) {
     State &state = *function_of(object)->state;
     try {
+        if (!nb::isinstance<Kernel>(nb::handle(kernel))) {
+            PyErr_Format(PyExc_TypeError, "expected a tessera.Kernel, got %s", Py_TYPE(kernel)->tp_name);
+            return nullptr;
+        }
         auto added = nb::cast<std::shared_ptr<Kernel>>(nb::handle(kernel));
         if (!place_arguments(state, *added)) return nullptr;
         state.kernels.insert(state.kernels.begin(), added);
@@ -551,9 +571,11 @@ void keep_vectorcall(nb::handle type) {
 int set_threads(int count) {
     if (count < 1 || count > 4096) refuse("python.threads", "threads: expected 1 ..= 4096, got " + std::to_string(count));
     if (count == threads.count) return count;
-    TessPool *pool = count > 1 ? tess_pool_create(count) : nullptr;
+    // A call of another thread may use a pool until it ends, so that none is destroyed; each count has one.
+    static std::map<int, TessPool *> pools;
+    TessPool *pool = count > 1 ? pools[count] : nullptr;
+    if (count > 1 && pool == nullptr) pool = pools[count] = tess_pool_create(count);
     if (count > 1 && pool == nullptr) refuse("python.threads", "the system has no room for " + std::to_string(count) + " threads");
-    // A call of another thread may use the old pool until it ends, so that one is never destroyed.
     threads = {count, pool};
     return count;
 }

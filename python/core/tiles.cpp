@@ -15,6 +15,7 @@
 #include "algorithms/text/hash.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
+#include "support/files/json_parse.h"
 #include "support/text/error.h"
 
 namespace tessera::python {
@@ -125,7 +126,7 @@ void declare_algorithm(nb::module_ &m) {
 
     nb::class_<Algorithm>(m, "Algorithm", "What is computed: stages over named dims, without a word about how.")
         .def_static(
-            "from_json", [](const std::string &text) { return algorithm_from_json(nlohmann::json::parse(text)); }, nb::arg("text"))
+            "from_json", [](const std::string &text) { return algorithm_from_json(parse_json(text, "the text")); }, nb::arg("text"))
         .def(
             "json", [](const Algorithm &a) { return to_json(a).dump(); }, "The document that every command takes in place of a name.")
         .def("text", [](const Algorithm &a) { return to_text(a); })
@@ -227,6 +228,7 @@ void declare_tile(nb::module_ &m) {
             },
             nb::call_guard<CallingLine>());
     c.attr("__hash__") = nb::none();
+    c.attr("__array_ufunc__") = nb::none();  // NumPy must leave its operators to tiles
     binary(c, "__add__", "__radd__", [](const auto &a, const auto &b) { return a + b; });
     binary(c, "__sub__", "__rsub__", [](const auto &a, const auto &b) { return a - b; });
     binary(c, "__mul__", "__rmul__", [](const auto &a, const auto &b) { return a * b; });

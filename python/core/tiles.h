@@ -38,7 +38,7 @@ struct type_caster<tessera::Tile> {
     // None is a tile that is not given, where one may be left out.
     bool from_python(handle source, uint8_t, cleanup_list *) noexcept {
         if (source.is_none()) return true;
-        if (!isinstance<tessera::python::TileHandle>(source)) return false;
+        if (!isinstance<tessera::python::TileHandle>(source) || !inst_ready(source)) return false;
         value = inst_ptr<tessera::python::TileHandle>(source)->tile;
         return true;
     }

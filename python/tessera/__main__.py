@@ -19,9 +19,9 @@ def main(arguments: list[str]) -> int:
                 shape = ",".join(f"{d}={n}" for d, n in e.fixed.items()) or "-"
                 print(f"{e.key[:12]}  {e.kernel}  {e.target}  {shape}  {e.bytes} bytes  {e.age_s / 86400:.1f} days")
             return 0
-        if arguments[1:2] == ["prune"] and len(arguments) <= 3:
-            days = float(arguments[2]) if len(arguments) == 3 else 0
-            print(f"{cache.prune(days * 86400)} entries deleted")
+        days = arguments[2] if len(arguments) == 3 else "0"
+        if arguments[1:2] == ["prune"] and len(arguments) <= 3 and days.isdecimal():
+            print(f"{cache.prune(int(days) * 86400)} entries deleted")
             return 0
         print("usage: python -m tessera cache list | cache prune [DAYS]", file=sys.stderr)
         return 2

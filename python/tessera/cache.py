@@ -10,6 +10,7 @@ TESSERA_CACHE=off, or empty   every process compiles for itself
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -33,25 +34,35 @@ class Settings:
 
 
 def settings() -> Settings:
-    value = os.environ.get("TESSERA_CACHE")
+    return _settings(os.environ.get("TESSERA_CACHE"))
+
+
+@functools.cache
+def _settings(value: str | None) -> Settings:
     standard = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tessera"
     if value is None:
         return Settings(standard, False)
-    if value in ("", "off"):
+    word, _, folder = value.partition(":")
+    if value == "" or value.lower() == "off":
         return Settings(None, False)
-    if value == "only" or value.startswith("only:"):
-        return Settings(Path(value[5:]) if value[5:] else standard, True)
-    return Settings(Path(value), False)
+    if word.lower() == "only":
+        return Settings(_absolute(folder) if folder else standard, True)
+    return Settings(_absolute(value), False)
+
+
+def _absolute(folder: str) -> Path:
+    """Where it was when it was first asked for, so that a change of folder does not change the cache."""
+    return Path(folder).expanduser().absolute()
 
 
 def _library(entry: Path) -> Path | None:
     """The entry's library, or None where the entry is not whole."""
     try:
         manifest = json.loads(next(entry.glob("*.manifest.json")).read_bytes())
-        [(name, wanted)] = [(n, h) for n, h in manifest["files"].items() if n.endswith(".a")]
+        [(name, wanted)] = [(n, h) for n, h in manifest["files"].items() if n.endswith(".a") and Path(n).name == n]
         if "sha256:" + hashlib.sha256((entry / name).read_bytes()).hexdigest() == wanted:
             return entry / name
-    except (OSError, StopIteration, ValueError, KeyError, TypeError):
+    except (OSError, StopIteration, ValueError, KeyError, TypeError, AttributeError):
         pass
     return None
 
@@ -78,8 +89,13 @@ def _library_of(key: str, what: str, make: Callable[[Path], None]) -> Path:
     if chosen.only:
         raise CompilationError("cache.missing", f"{what}: TESSERA_CACHE=only, and {chosen.folder} has no kernel of this key, {key}. "
                                                 "Run once without it on a machine like this one, and bring the folder along")
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    with open(entry.parent / f"{key}.lock", "w") as lock:
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        opened = open(entry.parent / f"{key}.lock", "w")
+    except OSError as error:
+        raise CompilationError("cache.folder", f"{what}: kernels cannot be kept in {chosen.folder}: {error}. Name another folder in TESSERA_CACHE, "
+                                               "or set it to 'off'") from None
+    with opened as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = _library(entry)  # somebody may have made it meanwhile
         if found is not None:
@@ -117,7 +133,7 @@ def entries() -> list[Entry]:
             size = sum(f.stat().st_size for f in manifest.parent.iterdir())
             all_entries.append(Entry(manifest.parent.name, said["kernel"], ",".join(t["name"] for t in said["targets"]), said["fixed"], size,
                                      time.time() - manifest.stat().st_mtime))
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
     return all_entries
 

@@ -41,6 +41,7 @@ class Signature:
     name: str
     arguments: dict[str, TensorType | ParameterType]
     static: dict[str, Any] = field(default_factory=dict)
+    static_types: dict[str, type] = field(default_factory=dict)
     required_static: tuple[str, ...] = ()
     results: tuple[TensorType | None, ...] | None = None  # None: not annotated
 
@@ -48,11 +49,28 @@ class Signature:
 _STATIC = (int, float, bool, str)
 
 
+def static_value(signature: Signature, name: str, value: Any) -> Any:
+    """The value of a static argument, as its annotation says it: an int may stand for a float, and nothing else for another."""
+    wanted = signature.static_types.get(name)
+    if wanted is float and type(value) is int:
+        return float(value)
+    if wanted is not None and type(value) is not wanted:
+        raise CompilationError("python.static", f"{signature.name}: the static argument '{name}' is {wanted.__name__}, got {value!r}")
+    return value
+
+
 def signature_of(function: Callable[..., Any]) -> Signature:
+    if not inspect.isfunction(function) or inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise CompilationError("python.function", f"jit takes a plain function of Python, got {function!r}")
     name = function.__name__
+
+    def refuse(message: str) -> CompilationError:
+        return CompilationError("python.annotation", f"{name}: {message}", function.__code__.co_filename, function.__code__.co_firstlineno)
+
     hints = inspect.get_annotations(function, eval_str=True)
     arguments: dict[str, TensorType | ParameterType] = {}
     static: dict[str, Any] = {}
+    types: dict[str, type] = {}
     required: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -61,9 +79,15 @@ def signature_of(function: Callable[..., Any]) -> Signature:
         hint = hints.get(parameter.name)
         if isinstance(hint, DType):
             hint = ParameterType(hint)
+        if parameter.name == "out":
+            raise refuse("no argument may be called 'out', which is where calls take the memory of results")
         if isinstance(hint, (TensorType, ParameterType)):
+            if parameter.default is not parameter.empty:
+                raise refuse(f"argument '{parameter.name}': a kernel's arguments have no defaults; static ones (int, float, bool, str) have")
             arguments[parameter.name] = hint
         elif hint in _STATIC or (hint is None and parameter.default is not parameter.empty):
+            if hint in _STATIC:
+                types[parameter.name] = hint
             if parameter.default is parameter.empty:
                 required.append(parameter.name)
             else:
@@ -81,7 +105,9 @@ def signature_of(function: Callable[..., Any]) -> Signature:
         results = result
     elif getattr(result, "__origin__", None) is tuple:
         results = tuple(a if isinstance(a, TensorType) else None for a in result.__args__)
-    return Signature(name, arguments, static, tuple(required), results)
+    if result is not None and results is None:
+        raise refuse(f"the result: expected an annotation such as Tensor[\"M\", \"N\", f32], or none; got {result!r}")
+    return Signature(name, arguments, static, types, tuple(required), results)
 
 
 def _policy_of(signature: Signature, numerics: Numerics | str | None) -> Numerics:
@@ -110,6 +136,10 @@ def _declare_dim(builder: Builder, dim: str | int | Dim) -> str:
     return dim
 
 
+def _free(signature: Signature, name: str, other: str) -> str:
+    return other if name in signature.arguments else name
+
+
 def declare(function: Callable[..., Any], signature: Signature, static: dict[str, Any], numerics: Numerics | str | None, name: str) -> Algorithm:
     """The algorithm of the function, with these values of its static arguments."""
     builder = Builder(name, _policy_of(signature, numerics))
@@ -128,9 +158,9 @@ def declare(function: Callable[..., Any], signature: Signature, static: dict[str
     elif isinstance(returned, dict):
         named = returned
     elif isinstance(returned, (tuple, list)):
-        named = {f"y{i}": tile for i, tile in enumerate(returned)}
+        named = {_free(signature, f"y{i}", f"result{i}"): tile for i, tile in enumerate(returned)}
     else:
-        named = {"y": returned}
+        named = {_free(signature, "y", "result"): returned}
     results = signature.results
     if results is not None and named and len(results) != len(named):
         raise CompilationError("python.result", f"{name}: {len(results)} results are annotated, and {len(named)} are returned",

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -14,11 +15,12 @@ from typing import Any, overload
 import tessera
 from tessera import _core, cache, compiler
 from tessera._core import Algorithm, Numerics
-from tessera.declare import declare, signature_of
+from tessera.declare import Signature, declare, signature_of, static_value
 from tessera.errors import CompilationError
 from tessera.schedule import Schedule
 
 MAX_SPECIALISATIONS = 16
+MAX_ALGORITHMS = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Jit(_core.Function):
 
     def __init__(self, algorithm: Algorithm, choices: Choices, arguments: Sequence[str]) -> None:
         self.algorithm, self.choices, self._arguments = algorithm, choices, list(arguments)
+        self._compiling = threading.RLock()
+        self._made: dict[tuple[tuple[str, int], ...], _core.Kernel] = {}
         self._names = {n for d in algorithm.dims for n in [d.name]}
         for dim in choices.fix:
             if dim not in self._names:
@@ -93,13 +97,26 @@ class Jit(_core.Function):
 
     def compile(self, _all: Mapping[str, int] | None = None, **fixed: int) -> _core.Kernel:
         """Makes the kernel for these fixed extents, or takes it from the cache."""
+        for dim, extent in fixed.items():
+            if dim not in self._names:
+                raise CompilationError("shape.unknown-dim", f"{self.algorithm.name}: there is no dim '{dim}'; there are {', '.join(sorted(self._names))}")
+            if type(extent) is not int or not 0 <= extent < 2**31:
+                raise CompilationError("shape.extent", f"{self.algorithm.name}: {dim}: expected an extent of 0 ..< 2^31, got {extent!r}")
+        key = tuple(sorted(fixed.items()))
+        with self._compiling:  # of threads that miss at one time, one compiles
+            made = self._made.get(key)
+            if made is None or not any(made is kernel for kernel in self.kernels()):
+                made = self._made[key] = self._compile(fixed, _all)
+            return made
+
+    def _compile(self, fixed: Mapping[str, int], extents: Mapping[str, int] | None) -> _core.Kernel:
         if len(self.kernels()) >= MAX_SPECIALISATIONS:
             made = "; ".join(", ".join(f"{d}={n}" for d, n in k.fixed.items()) or "nothing fixed" for k in self.kernels())
             raise CompilationError("python.specialisations", f"{self.algorithm.name}: {MAX_SPECIALISATIONS} kernels are made for {made}. "
                                                              "Fix fewer dims (jit(fix=...)), or forget_kernels()")
         tuning = self.choices.tuning
-        if tuning is not None and _all is not None:
-            self._tune_once(tuning, fixed, _all)
+        if tuning is not None and extents is not None:
+            self._tune_once(tuning, fixed, extents)
         kernel = cache.loaded(self._key(fixed), f"{self.algorithm.name} with {_text(fixed)}",
                               lambda folder: self._generate(folder, self.choices.target, fixed),
                               lambda library: _core.Kernel(str(library), self.algorithm.name))
@@ -294,10 +311,9 @@ class Profile(dict[str, Any]):
 class JitFamily:
     """A function with static arguments: for each of their values a Jit. They are given by name."""
 
-    def __init__(self, function: Callable[..., Any], choices: Choices, numerics: Numerics | str | None) -> None:
-        self._function, self._choices, self._numerics = function, choices, numerics
-        self._signature = signature_of(function)
-        self._made: dict[tuple[tuple[str, Any], ...], Jit] = {}
+    def __init__(self, function: Callable[..., Any], signature: Signature, choices: Choices, numerics: Numerics | str | None) -> None:
+        self._function, self._signature, self._choices, self._numerics = function, signature, choices, numerics
+        self._made: dict[tuple[tuple[str, type, str], ...], Jit] = {}
         functools.update_wrapper(self, function)
 
     def specialised(self, **static: Any) -> Jit:
@@ -309,8 +325,12 @@ class JitFamily:
                 raise CompilationError("python.static", f"{signature.name}: the static argument '{name}' is missing")
             if name not in signature.static and name not in signature.required_static:
                 raise CompilationError("python.static", f"{signature.name}: there is no argument '{name}'")
-        key = tuple(sorted(values.items()))
+            values[name] = static_value(signature, name, values[name])
+        key = tuple((name, type(value), repr(value)) for name, value in sorted(values.items()))  # 1 is not True, 0.0 not -0.0, nan is nan
         if key not in self._made:
+            if len(self._made) >= MAX_ALGORITHMS:
+                raise CompilationError("python.specialisations", f"{signature.name}: {MAX_ALGORITHMS} values of its static arguments were given; what "
+                                                                 "changes from call to call is a parameter: annotate it f32 or Param[f32]")
             algorithm = declare(self._function, signature, values, self._numerics, signature.name)
             self._made[key] = Jit(algorithm, self._choices, list(signature.arguments))
         return self._made[key]
@@ -321,22 +341,23 @@ class JitFamily:
         return self.specialised(**static)(*values, **named)
 
     def _retuned(self, tuning: Tuning) -> JitFamily:
-        return JitFamily(self._function, dataclasses.replace(self._choices, tuning=tuning), self._numerics)
+        return JitFamily(self._function, self._signature, dataclasses.replace(self._choices, tuning=tuning), self._numerics)
 
 
 @overload
 def jit(function: Callable[..., Any], /) -> Jit: ...
 @overload
 def jit(*, fix: Sequence[str] = (), target: str = "host", numerics: Numerics | str | None = None,
-        schedule: Schedule | str | None = None) -> Callable[[Callable[..., Any]], Jit]: ...
+        schedule: Schedule | str | None = None, name: str = "") -> Callable[[Callable[..., Any]], Jit]: ...
 def jit(function: Callable[..., Any] | None = None, /, *, fix: Sequence[str] = (), target: str = "host",
-        numerics: Numerics | str | None = None, schedule: Schedule | str | None = None) -> Any:
+        numerics: Numerics | str | None = None, schedule: Schedule | str | None = None, name: str = "") -> Any:
     """Makes a function of tiles a function of tensors.
 
     fix       dims whose extents kernels are made for; others stay dynamic, and nothing is specialised that is not named
     target    as `tessera list` shows, or several: "avx2,avx512"
     numerics  a policy; by default what annotations say
     schedule  a Schedule, a name, "none" or "derived"; by default what generators choose unasked
+    name      of the algorithm and of the kernel in C, where the function's own cannot be one, as `double`
 
     The function runs once, here, with tiles: what is wrong is raised at its line. Arguments annotated int, float, bool or str are static:
     given by name, and each value makes an algorithm of its own (JitFamily).
@@ -345,8 +366,10 @@ def jit(function: Callable[..., Any] | None = None, /, *, fix: Sequence[str] = (
 
     def wrap(f: Callable[..., Any]) -> Any:
         signature = signature_of(f)
+        if name:
+            signature = dataclasses.replace(signature, name=name)
         if signature.static or signature.required_static:
-            return JitFamily(f, choices, numerics)
+            return JitFamily(f, signature, choices, numerics)
         made = Jit(declare(f, signature, {}, numerics, signature.name), choices, list(signature.arguments))
         made.__doc__, made.__module__, made.__qualname__, made.__wrapped__ = f.__doc__, f.__module__, f.__qualname__, f
         return made

@@ -46,9 +46,11 @@ def _tensor_type(what: str, items: Any, is_state: bool) -> TensorType:
         policy, parts = parts[-1], parts[:-1]
         dtype = policy.storage
     for part in parts:
-        if not isinstance(part, (str, int, Dim)) or isinstance(part, bool):
-            raise CompilationError("python.annotation", f'{what}[...]: expected names of dims, extents, and a type at the end, such as '
+        if not isinstance(part, (str, int, Dim)) or isinstance(part, bool) or (isinstance(part, int) and not 0 <= part < 2**31):
+            raise CompilationError("python.annotation", f'{what}[...]: expected names of dims, extents of 0 ..< 2^31, and a type at the end, such as '
                                                         f'{what}["M", "K", f32]; got {part!r}')
+    if len(parts) > 8:
+        raise CompilationError("python.annotation", f"{what}[...]: tensors have at most 8 dims, got {len(parts)}")
     return TensorType(tuple(parts), dtype, policy, is_state)
 
 

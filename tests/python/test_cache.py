@@ -85,8 +85,10 @@ def test_a_broken_entry_is_made_again(cache_folder):
         np.testing.assert_array_equal(third()(x), x / np.float32(3))
         assert library.read_bytes() == whole
     [manifest] = cache_folder.glob("kernels/*/*/*.manifest.json")
-    manifest.write_text("{")
-    third()(x)
+    for broken in ("{", '{"files":[1]}', '{"files":{"../libthird.a":"sha256:0"}}', '{"kernel":1,"targets":3,"fixed":{}}', "[]"):
+        manifest.write_text(broken)
+        assert len(cache.entries()) == 0
+        third()(x)
     assert cache.prune() == 1 and cache.entries() == []
 
 
@@ -104,6 +106,24 @@ def test_only_and_off(cache_folder, monkeypatch, tmp_path):
     third()(x)
     monkeypatch.setenv("TESSERA_CACHE", f"only:{cache_folder}")
     third()(x)
+
+
+def test_folders(tmp_path, monkeypatch):
+    x = np.arange(4, dtype=np.float32)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "file"))
+    with pytest.raises(CompilationError, match="cache.folder.*kernels cannot be kept in .*Name another folder in TESSERA_CACHE"):
+        third()(x)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TESSERA_CACHE", "~/mine")
+    assert cache.settings().folder == tmp_path / "mine"
+    monkeypatch.setenv("TESSERA_CACHE", "ONLY")
+    assert cache.settings().only
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TESSERA_CACHE", "near")
+    first = cache.settings().folder
+    monkeypatch.chdir("/")
+    assert cache.settings().folder == first == tmp_path / "near"
 
 
 def test_the_key_has_all_that_matters(cache_folder):

@@ -158,3 +158,53 @@ def test_threads(rng):
 def test_the_fast_call_is_inherited(add):
     assert "__call__" not in type(add).__dict__
     assert type(add).__flags__ & 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL
+
+
+def test_hostile_tensors(add):
+    x = np.zeros((4, 6), np.float32)
+    sixes = np.zeros((4, 12), ml_dtypes.float6_e2m3fn)[:, ::2]
+    with pytest.raises(CallError, match="dtype must be f32"):
+        add(sixes, x)
+    with pytest.raises(CallError, match="got numpy.ma.MaskedArray|got MaskedArray"):
+        add(np.ma.masked_array(x, mask=x > 3), x)
+
+    class Nested:
+        def __dlpack__(self, **wanted):
+            return add(self, x)
+
+    with pytest.raises(RecursionError):
+        add(Nested(), x)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        ts.Tile.__new__(ts.Tile) + 1  # one that nobody made
+    with pytest.raises(TypeError, match="expected a tessera.Kernel, got int"):
+        add.add_kernel(5)
+
+
+def test_threads_that_miss_at_one_time_make_one_kernel():
+    @jit(fix=("N",), schedule="none")
+    def twice(x: Tensor["N", f32]) -> Tensor["N", f32]:
+        return x + x
+
+    begin = threading.Barrier(8)
+
+    def call():
+        begin.wait()
+        twice(np.zeros(5, np.float32))
+
+    callers = [threading.Thread(target=call) for _ in range(8)]
+    for c in callers:
+        c.start()
+    for c in callers:
+        c.join()
+    assert len(twice.kernels()) == 1
+    assert twice.compile(N=5) is twice.compile(N=5)
+    with pytest.raises(ts.CompilationError, match="N: expected an extent of 0 ..< 2\\^31, got '4'"):
+        twice.compile(N="4")
+
+
+def test_pools_are_kept():
+    import os
+    before = len(os.listdir("/proc/self/task"))
+    for _ in range(20):
+        ts.threads(3), ts.threads(1)
+    assert len(os.listdir("/proc/self/task")) <= before + 2

@@ -218,6 +218,59 @@ def test_static_arguments(rng):
     np.testing.assert_allclose(conv(x, w, stride=2)[0, 1, 2], np.tensordot(patch[0], w, 3), rtol=1e-5, atol=1e-5)
     with pytest.raises(CompilationError, match="there is no argument 'strides'"):
         conv.specialised(strides=2)
+    with pytest.raises(CompilationError, match="the static argument 'stride' is int, got 2.0"):
+        conv.specialised(stride=2.0)
+
+    @jit(schedule="none")
+    def scaled(x: Tensor["N", f32], *, s: float = 1.0) -> Tensor["N", f32]:
+        return x * s
+
+    one = np.ones(2, np.float32)
+    assert not np.signbit(scaled(one, s=0.0)).any() and np.signbit(scaled(one, s=-0.0)).all()
+    assert scaled.specialised(s=float("nan")) is scaled.specialised(s=float("nan")) and scaled.specialised(s=1) is scaled.specialised()
+    with pytest.raises(CompilationError, match="64 values of its static arguments were given"):
+        for i in range(100):
+            scaled.specialised(s=float(i))
+
+
+def test_signatures_that_cannot_be():
+    def result(x: Tensor["N", f32], y: Tensor["N", f32]) -> Tensor["N", f32]:
+        return x + y
+
+    assert [name for name, _, _ in jit(result).algorithm.outputs] == ["result"]
+
+    def out(out: Tensor["N", f32]):
+        return out
+
+    def default(x: Tensor["N", f32], a: f32 = 2.0):
+        return x * a
+
+    def whole(x: Tensor["N", f32]) -> int:
+        return x
+
+    async def later(x: Tensor["N", f32]):
+        return x
+
+    for wrong, words in [(out, "no argument may be called 'out'"), (default, "argument 'a': a kernel's arguments have no defaults"),
+                         (whole, "the result: expected an annotation"), (later, "a plain function of Python"), (int, "a plain function of Python")]:
+        with pytest.raises(CompilationError, match=words):
+            jit(wrong)
+    for wrong in (lambda: Tensor[-3, f32], lambda: Tensor[2**70, f32], lambda: Tensor[tuple("ABCDEFGHI")]):
+        with pytest.raises(CompilationError, match="python.annotation"):
+            wrong()
+
+    @jit(name="twofold", schedule="none")
+    def double(x: Tensor["N", f32]) -> Tensor["N", f32]:
+        return x + x
+
+    assert double.__name__ == "twofold" and double(np.ones(1, np.float32))[0] == 2
+
+    def numpy_first(x: Tensor["N", f32]) -> Tensor["N", f32]:
+        return np.float32(2) * x
+
+    np.testing.assert_array_equal(plain(numpy_first)(np.ones(3, np.float32)), np.full(3, 2, np.float32))
+    with pytest.raises(CompilationError, match="json.syntax"):
+        ts.Algorithm.from_json("{")
 
 
 def test_random_numbers_are_those_of_the_library():
