@@ -1,36 +1,43 @@
 # The install tree: the stock generator and the Halide library that it finds relative to itself, the libraries and headers for
 # a generator of one's own, the runtime that kernels link, the schedules, and a CMake package that can be moved.
+#
+# The component `python` is what the Python package has of it, at the package's own folder: all but the libraries and headers for
+# generators, and Halide, which is a package beside it.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
 set(schedules_dir "${CMAKE_INSTALL_DATADIR}/tessera/schedules")
-set(halide_dir "${CMAKE_INSTALL_LIBDIR}/tessera")
+set(halide_dir "${TESSERA_HALIDE_INSTALL_DIR}")
 set(gpu_dir "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/gpu")
 set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
-install(TARGETS tessera-generator EXPORT TesseraTargets)
-install(TARGETS tessera_runtime tessera_load EXPORT TesseraRuntime)
+install(TARGETS tessera-generator EXPORT TesseraTargets COMPONENT python)
+install(TARGETS tessera_runtime tessera_load EXPORT TesseraRuntime COMPONENT python)
 install(TARGETS tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel
   tessera_autotune tessera_generators EXPORT TesseraLibraries)
-install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}")
-install(EXPORT TesseraRuntime NAMESPACE Tessera:: DESTINATION "${package_dir}")
+install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}" COMPONENT python)
+install(EXPORT TesseraRuntime NAMESPACE Tessera:: DESTINATION "${package_dir}" COMPONENT python)
 install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}")
 
 # An application includes "tessera.h"; below include/tessera the folders are as in the checkout.
-install(FILES runtime/abi/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/abi")
-install(FILES runtime/load/load.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/load")
+install(FILES runtime/abi/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT python)
+install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/abi" COMPONENT python)
+install(FILES runtime/load/load.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/load" COMPONENT python)
 # For GPUs: sources, since the libraries that they need are the application's choice.
-install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}")
+install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}" COMPONENT python)
 install(DIRECTORY support algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
   FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
-install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" FILES_MATCHING PATTERN "*.json")
-install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json DESTINATION "${schedules_dir}")
-install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
+install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" COMPONENT python FILES_MATCHING PATTERN "*.json")
+install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json
+  schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json
+  DESTINATION "${schedules_dir}" COMPONENT python)
+install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" COMPONENT python FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
-install(DIRECTORY runtime/abi runtime/cpu runtime/load DESTINATION "${runtime_dir}" FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
-install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
+install(DIRECTORY runtime/abi runtime/cpu runtime/load DESTINATION "${runtime_dir}" COMPONENT python FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
+if(NOT SKBUILD)
+  install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
+endif()
 install(FILES "${HALIDE_ROOT}/share/doc/Halide/LICENSE.txt" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.Halide)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
@@ -39,7 +46,7 @@ configure_package_config_file(cmake/TesseraConfig.cmake.in TesseraConfig.cmake
 # For any architecture: what runs while a project is built is the build machine's, and the rest can be built for another.
 write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
-  cmake/TesseraAddKernel.cmake DESTINATION "${package_dir}")
+  cmake/TesseraAddKernel.cmake DESTINATION "${package_dir}" COMPONENT python)
 
 # For builds without CMake. Its prefix is relative to itself, so that the tree can be moved.
 file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

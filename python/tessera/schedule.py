@@ -11,7 +11,7 @@ from typing import Any
 from tessera import _core
 from tessera.errors import CompilationError
 
-_shipped = Path(__file__).parent / "schedules"
+_shipped = Path(__file__).parent / "share" / "tessera" / "schedules"
 
 
 @functools.cache
