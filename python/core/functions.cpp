@@ -155,6 +155,7 @@ void declare_folds(nb::module_ &m) {
             return result;
         },
         nb::arg("x"), nb::arg("over"), nb::arg("count"),
+        nb::sig("def largest(x: tessera._core.Tile, over: str, count: int) -> list[tuple[tessera._core.Tile, tessera._core.Tile]]"),
         "(key, position) of the largest elements, from the largest down; from_order_key gives the number.", nb::call_guard<CallingLine>());
     m.def(
         "sorted",
@@ -162,7 +163,9 @@ void declare_folds(nb::module_ &m) {
             const Ranked r = sorted(x, dim_of(x, over));
             return nb::make_tuple(r.key, r.at);
         },
-        nb::arg("x"), nb::arg("over"), nb::call_guard<CallingLine>());
+        nb::arg("x"), nb::arg("over"),
+        nb::sig("def sorted(x: tessera._core.Tile, over: str) -> tuple[tessera._core.Tile, tessera._core.Tile]"),
+        nb::call_guard<CallingLine>());
 }
 
 void declare_random(nb::module_ &m) {

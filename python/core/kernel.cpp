@@ -656,13 +656,15 @@ void declare_kernels(nb::module_ &m) {
                              if (t.role == TESS_ROLE_OUTPUT) names.push_back(t.name);
                          return names;
                      })
-        .def_prop_ro("fixed",
-                     [](const Kernel &k) {
-                         nb::dict all;
-                         for (const KernelDim &d : k.dims())
-                             if (d.fixed >= 0) all[d.name.c_str()] = d.fixed;
-                         return all;
-                     })
+        .def_prop_ro(
+            "fixed",
+            [](const Kernel &k) {
+                nb::dict all;
+                for (const KernelDim &d : k.dims())
+                    if (d.fixed >= 0) all[d.name.c_str()] = d.fixed;
+                return all;
+            },
+            nb::sig("def fixed(self) -> dict[str, int]"))
         .def("__repr__", [](const Kernel &k) { return "<kernel " + k.name() + " for " + join(k.targets()) + ">"; });
     PyObject *type = PyType_FromSpec(&spec);
     if (type == nullptr) throw nb::python_error();

@@ -45,7 +45,8 @@ void declare_schedules(nb::module_ &m) {
         .def_prop_ro("text", &Schedule::text, "The canonical document.")
         .def_prop_ro("hash", &Schedule::hash)
         .def(
-            "__eq__", [](const Schedule &a, const Schedule &b) { return a == b; }, nb::is_operator());
+            "__eq__", [](const Schedule &a, const Schedule &b) { return a == b; }, nb::is_operator(),
+            nb::sig("def __eq__(self, arg: object, /) -> bool"));
 
     nb::class_<Library>(m, "Library", "Finds schedules by name, in folders.")
         .def(nb::new_([](const std::vector<std::string> &folders) {

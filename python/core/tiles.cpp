@@ -134,28 +134,33 @@ void declare_algorithm(nb::module_ &m) {
         .def_prop_ro("semantic_hash", [](const Algorithm &a) { return semantic_hash(a); })
         .def_prop_ro("surface_hash", [](const Algorithm &a) { return surface_hash(a); })
         .def_prop_ro("dims", [](const Algorithm &a) { return a.dims; })
-        .def_prop_ro("tensors", &roles_of, "(name, 'input' or 'state', dtype, dims) of each, in the order of the kernel's arguments")
-        .def_prop_ro("outputs",
-                     [](const Algorithm &a) {
-                         nb::list all;
-                         for (const std::string &name : a.outputs) {
-                             const Tensor *tensor = nullptr;
-                             std::vector<Tensor> results;
-                             for (const Step &step : a.steps) {
-                                 const std::vector<Tensor> made = std::visit([](const auto &s) { return results_of(s); }, step);
-                                 for (const Tensor &t : made)
-                                     if (t.name == name) results = {t}, tensor = results.data();
-                             }
-                             if (tensor != nullptr) all.append(nb::make_tuple(name, Type{tensor->dtype}, tensor->dims));
-                         }
-                         return all;
-                     })
-        .def_prop_ro("parameters",
-                     [](const Algorithm &a) {
-                         nb::list all;
-                         for (const Parameter &p : a.parameters) all.append(nb::make_tuple(p.name, Type{p.dtype}));
-                         return all;
-                     })
+        .def_prop_ro("tensors", &roles_of, nb::sig("def tensors(self) -> list[tuple[str, str, DType, list[str]]]"),
+                     "(name, 'input' or 'state', dtype, dims) of each, in the order of the kernel's arguments")
+        .def_prop_ro(
+            "outputs",
+            [](const Algorithm &a) {
+                nb::list all;
+                for (const std::string &name : a.outputs) {
+                    const Tensor *tensor = nullptr;
+                    std::vector<Tensor> results;
+                    for (const Step &step : a.steps) {
+                        const std::vector<Tensor> made = std::visit([](const auto &s) { return results_of(s); }, step);
+                        for (const Tensor &t : made)
+                            if (t.name == name) results = {t}, tensor = results.data();
+                    }
+                    if (tensor != nullptr) all.append(nb::make_tuple(name, Type{tensor->dtype}, tensor->dims));
+                }
+                return all;
+            },
+            nb::sig("def outputs(self) -> list[tuple[str, DType, list[str]]]"))
+        .def_prop_ro(
+            "parameters",
+            [](const Algorithm &a) {
+                nb::list all;
+                for (const Parameter &p : a.parameters) all.append(nb::make_tuple(p.name, Type{p.dtype}));
+                return all;
+            },
+            nb::sig("def parameters(self) -> list[tuple[str, DType]]"))
         .def_prop_ro(
             "stages",
             [](const Algorithm &a) {
@@ -163,7 +168,7 @@ void declare_algorithm(nb::module_ &m) {
                 for (const Stage &s : a.stages()) all.append(nb::make_tuple(s.name, s.dims, folded_dims(s)));
                 return all;
             },
-            "(name, dims, dims that it folds over) of each")
+            nb::sig("def stages(self) -> list[tuple[str, list[str], list[str]]]"), "(name, dims, dims that it folds over) of each")
         .def_prop_ro(
             "spans",
             [](const Algorithm &a) {
@@ -172,6 +177,7 @@ void declare_algorithm(nb::module_ &m) {
                     if (s.span) all[s.name.c_str()] = nb::make_tuple(s.span.file, s.span.line);
                 return all;
             },
+            nb::sig("def spans(self) -> dict[str, tuple[str, int]]"),
             "{stage: (file, line)} of the declarations; an algorithm that was read from a file has none.")
         .def_prop_ro("effects",
                      [](const Algorithm &a) {
@@ -255,11 +261,13 @@ void declare_builder(nb::module_ &m) {
     nb::class_<ScopeGuard>(m, "Scope")
         .def("__enter__", &ScopeGuard::enter, nb::call_guard<CallingLine>())
         .def(
-            "__exit__", [](ScopeGuard &g, nb::args) { g.leave(); }, nb::call_guard<CallingLine>());
+            "__exit__", [](ScopeGuard &g, nb::args) { g.leave(); }, nb::sig("def __exit__(self, *args: object) -> None"),
+            nb::call_guard<CallingLine>());
     nb::class_<SuspendGuard>(m, "Suspended")
         .def("__enter__", &SuspendGuard::enter, nb::call_guard<CallingLine>())
         .def(
-            "__exit__", [](SuspendGuard &g, nb::args) { g.leave(); }, nb::call_guard<CallingLine>());
+            "__exit__", [](SuspendGuard &g, nb::args) { g.leave(); }, nb::sig("def __exit__(self, *args: object) -> None"),
+            nb::call_guard<CallingLine>());
     using Ends = std::optional<double>;
     nb::class_<Builder>(m, "Builder", "Declares dims, tensors and outputs. tessera.jit makes one for each function.")
         .def(nb::new_(&make_builder), nb::arg("name"), nb::arg("numerics") = Numerics(), nb::call_guard<CallingLine>())

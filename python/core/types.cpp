@@ -46,7 +46,8 @@ void declare_types(nb::module_ &m) {
         .def_prop_ro("compute", [](const Numerics &n) { return Type{n.compute}; })
         .def_prop_ro("accumulate", [](const Numerics &n) { return Type{n.accumulate}; })
         .def(
-            "__eq__", [](const Numerics &a, const Numerics &b) { return a == b; }, nb::is_operator())
+            "__eq__", [](const Numerics &a, const Numerics &b) { return a == b; }, nb::is_operator(),
+            nb::sig("def __eq__(self, arg: object, /) -> bool"))
         .def("__hash__", [](const Numerics &n) { return std::hash<std::string>()(text_of(n)); })
         .def("__repr__", [](const Numerics &n) { return "<numerics " + n.name + ": " + text_of(n) + ">"; });
     nb::class_<Type>(m, "DType", "The type of a tensor's elements, such as tessera.f32.")
@@ -57,7 +58,8 @@ void declare_types(nb::module_ &m) {
         .def(
             "__matmul__", [](Type t, const Accumulator &a) { return policy_of(t.dtype, a.dtype); }, nb::is_operator())
         .def(
-            "__eq__", [](Type a, Type b) { return a.dtype == b.dtype; }, nb::is_operator())
+            "__eq__", [](Type a, Type b) { return a.dtype == b.dtype; }, nb::is_operator(),
+            nb::sig("def __eq__(self, arg: object, /) -> bool"))
         .def("__hash__", [](Type t) { return static_cast<size_t>(t.dtype); })
         .def("__repr__", [](Type t) { return std::string("tessera.") + name_of(t.dtype); });
     m.def(

@@ -15,16 +15,15 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 from tessera import _core, tile
-from tessera._core import Algorithm, Dim, DType, Kernel, Numerics, Tile, accum, cpu_count, dtypes
+from tessera._core import Algorithm, Dim, DType, Kernel, Numerics, Tile, accum, cpu_count
 from tessera.errors import CallError, CompilationError, TesseraError
 from tessera.jit import Jit, JitFamily, jit, kernel
 from tessera.load import load
 from tessera.monoid import Monoid
 from tessera.schedule import Schedule
-from tessera.types import Param, State, Tensor
-
-_types = {"bool_" if t.name == "bool" else t.name: t for t in dtypes}
-globals().update(_types)
+from tessera.types import (
+    bf16, bool_, f16, f32, f4e2m1fn, f64, f6e2m3fn, f6e3m2fn, f8e4m3, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, i32, i4, i64, i8,
+    u4, u8, Param, State, Tensor)
 
 
 def threads(count: int | None = None) -> int:
@@ -32,5 +31,7 @@ def threads(count: int | None = None) -> int:
     return _core.threads() if count is None else _core.set_threads(count)
 
 
-__all__ = ["Algorithm", "CallError", "CompilationError", "DType", "Dim", "Jit", "JitFamily", "Kernel", "Monoid", "Numerics", "Param", "Schedule",
-           "State", "Tensor", "TesseraError", "Tile", "accum", "cpu_count", "jit", "kernel", "load", "threads", "tile", *_types]
+__all__ = ["Algorithm", "CallError", "CompilationError", "DType", "Dim", "Jit", "JitFamily", "Kernel", "Monoid", "Numerics", "Param",
+           "Schedule", "State", "Tensor", "TesseraError", "Tile", "accum", "cpu_count", "jit", "kernel", "load", "threads", "tile", "bf16",
+           "bool_", "f16", "f32", "f4e2m1fn", "f64", "f6e2m3fn", "f6e3m2fn", "f8e4m3", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz",
+           "f8e8m0fnu", "i32", "i4", "i64", "i8", "u4", "u8"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast, get_args, get_origin
 
 from tessera import _core
 from tessera._core import Algorithm, Builder, Dim, DType, Numerics, Tile
@@ -25,7 +25,7 @@ def current_builder() -> Builder:
 
 
 @contextlib.contextmanager
-def declaring(builder: Builder) -> Iterator[Builder]:
+def declaring(builder: Builder) -> Generator[Builder]:
     """What is called inside declares with this builder."""
     token = _current.set(builder)
     try:
@@ -40,8 +40,8 @@ class Signature:
 
     name: str
     arguments: dict[str, TensorType | ParameterType]
-    static: dict[str, Any] = field(default_factory=dict)
-    static_types: dict[str, type] = field(default_factory=dict)
+    static: dict[str, Any] = field(default_factory=dict[str, Any])
+    static_types: dict[str, type] = field(default_factory=dict[str, type])
     required_static: tuple[str, ...] = ()
     results: tuple[TensorType | None, ...] | None = None  # None: not annotated
 
@@ -102,9 +102,9 @@ def signature_of(function: Callable[..., Any]) -> Signature:
     if isinstance(result, TensorType):
         results = (result,)
     elif isinstance(result, tuple):
-        results = result
-    elif getattr(result, "__origin__", None) is tuple:
-        results = tuple(a if isinstance(a, TensorType) else None for a in result.__args__)
+        results = cast("tuple[TensorType | None, ...]", result)
+    elif get_origin(result) is tuple:
+        results = tuple(a if isinstance(a, TensorType) else None for a in get_args(result))
     if result is not None and results is None:
         raise refuse(f"the result: expected an annotation such as Tensor[\"M\", \"N\", f32], or none; got {result!r}")
     return Signature(name, arguments, static, types, tuple(required), results)
@@ -152,13 +152,13 @@ def declare(function: Callable[..., Any], signature: Signature, static: dict[str
         tiles[argument] = (builder.state if kind.is_state else builder.input)(argument, dims, kind.dtype)
     with declaring(builder):
         returned = function(**tiles, **static)
-    named: dict[str, Tile]
+    named: dict[str, Any]
     if returned is None:
         named = {}
     elif isinstance(returned, dict):
-        named = returned
+        named = cast("dict[str, Any]", returned)
     elif isinstance(returned, (tuple, list)):
-        named = {_free(signature, f"y{i}", f"result{i}"): tile for i, tile in enumerate(returned)}
+        named = {_free(signature, f"y{i}", f"result{i}"): tile for i, tile in enumerate(cast("Sequence[Any]", returned))}
     else:
         named = {_free(signature, "y", "result"): returned}
     results = signature.results

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import tessera
 from tessera import _core, cache, compiler
@@ -52,6 +52,8 @@ class Jit(_core.Function):
 
     algorithm: Algorithm
     choices: Choices
+    __qualname__: str
+    __wrapped__: Callable[..., Any]
 
     def __new__(cls, algorithm: Algorithm, choices: Choices, arguments: Sequence[str]) -> Jit:
         return super().__new__(cls)
@@ -200,12 +202,12 @@ class Jit(_core.Function):
 
     def _by_dim(self, stage: str, knob: str, value: Any) -> Any:
         if knob not in ("block", "k", "micro", "vector", "unroll") or isinstance(value, Mapping):
-            return value
+            return cast("Any", value)
         found = [(dims, over) for name, dims, over in self.algorithm.stages if name == stage]
         if not found:
             raise CompilationError("python.stage", f"{self.algorithm.name}: there is no stage '{stage}'; there are {', '.join(n for n, _, _ in self.algorithm.stages)}")
         dims = found[0][1] if knob == "k" else found[0][0]
-        extents = list(value) if isinstance(value, Iterable) else [value]
+        extents = list(cast("Iterable[Any]", value)) if isinstance(value, Iterable) else [value]
         if len(extents) > len(dims):
             raise CompilationError("python.extents", f"{self.algorithm.name}.{stage}: {knob}: {len(extents)} extents for the dims {', '.join(dims)}")
         return dict(zip(dims[len(dims) - len(extents):], extents))
@@ -274,9 +276,10 @@ class Jit(_core.Function):
         if marker.exists() and line in marker.read_text(encoding="utf-8"):
             return
         symbolic = {d.name for d in self.algorithm.dims if d.extent is None}
+        others: dict[str, Any] = {d: n for d, n in extents.items() if d in symbolic}
         Jit(self.algorithm, self.choices, self._arguments).autotune(
             budget_s=tuning.budget_ms / 1000, metric=tuning.metric.removesuffix("_ms"), space=tuning.space, out=tuning.folder,
-            records=str(Path(tuning.folder) / "tune.db"), **{d: n for d, n in extents.items() if d in symbolic})
+            records=str(Path(tuning.folder) / "tune.db"), **others)
         marker.parent.mkdir(parents=True, exist_ok=True)
         with open(marker, "a", encoding="utf-8") as stream:
             stream.write(line)
@@ -326,7 +329,7 @@ class JitFamily:
             if name not in signature.static and name not in signature.required_static:
                 raise CompilationError("python.static", f"{signature.name}: there is no argument '{name}'")
             values[name] = static_value(signature, name, values[name])
-        key = tuple((name, type(value), repr(value)) for name, value in sorted(values.items()))  # 1 is not True, 0.0 not -0.0, nan is nan
+        key = tuple((name, value.__class__, repr(value)) for name, value in sorted(values.items()))  # 1 is not True, 0.0 not -0.0, nan is nan
         if key not in self._made:
             if len(self._made) >= MAX_ALGORITHMS:
                 raise CompilationError("python.specialisations", f"{signature.name}: {MAX_ALGORITHMS} values of its static arguments were given; what "

@@ -10,7 +10,7 @@ from tessera._core import Algorithm
 from tessera.errors import CompilationError
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.floordiv, "mod": operator.mod, "min": min, "max": max}
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": lambda a, b: a // b, "mod": operator.mod, "min": min, "max": max}
 
 
 class _Unknown(Exception):

@@ -2,17 +2,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from tessera._core import Dim, DType, Numerics, accum, dtypes
+from tessera._core import Dim, DType, Numerics
 from tessera.errors import CompilationError
 
-__all__ = ["DType", "Dim", "Numerics", "Param", "State", "Tensor", "accum"]
-
-# By their names; `bool` is Python's, so that type is bool_.
-_by_name = {"bool_" if t.name == "bool" else t.name: t for t in dtypes}
-globals().update(_by_name)
-__all__ += list(_by_name)
+f64 = DType.named("f64")
+f32 = DType.named("f32")
+f16 = DType.named("f16")
+bf16 = DType.named("bf16")
+f8e4m3 = DType.named("f8e4m3")
+f8e4m3fn = DType.named("f8e4m3fn")
+f8e4m3fnuz = DType.named("f8e4m3fnuz")
+f8e5m2 = DType.named("f8e5m2")
+f8e5m2fnuz = DType.named("f8e5m2fnuz")
+f8e8m0fnu = DType.named("f8e8m0fnu")
+f6e2m3fn = DType.named("f6e2m3fn")
+f6e3m2fn = DType.named("f6e3m2fn")
+f4e2m1fn = DType.named("f4e2m1fn")
+i64 = DType.named("i64")
+i32 = DType.named("i32")
+i8 = DType.named("i8")
+i4 = DType.named("i4")
+u8 = DType.named("u8")
+u4 = DType.named("u4")
+bool_ = DType.named("bool")  # `bool` is Python's
 
 
 @dataclass(frozen=True)
@@ -36,8 +50,12 @@ class ParameterType:
     below: bool = False
 
 
+def _parts(items: Any) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", items) if isinstance(items, tuple) else (items,)
+
+
 def _tensor_type(what: str, items: Any, is_state: bool) -> TensorType:
-    parts = items if isinstance(items, tuple) else (items,)
+    parts = _parts(items)
     dtype: DType | None = None
     policy: Numerics | None = None
     if parts and isinstance(parts[-1], DType):
@@ -72,7 +90,8 @@ class Param:
     """Param[f32] annotates a scalar argument; Param[f32, 0, 1] one whose values lie in 0 ..= 1, None leaving an end out."""
 
     def __class_getitem__(cls, items: Any) -> Any:
-        parts = items if isinstance(items, tuple) else (items,)
-        if not parts or not isinstance(parts[0], DType) or len(parts) > 3:
+        parts = _parts(items)
+        if not 1 <= len(parts) <= 3 or not isinstance(parts[0], DType):
             raise CompilationError("python.annotation", f"Param[...]: expected a type and perhaps two ends, such as Param[f32, 0, 1]; got {items!r}")
-        return ParameterType(parts[0], *parts[1:])
+        least, most = (*parts[1:], None, None)[:2]
+        return ParameterType(parts[0], least, most)

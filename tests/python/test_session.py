@@ -70,3 +70,8 @@ def test_the_command_line(capfd):
 
 def test_policies_are_types():
     assert (bf16 @ accum(f32)).name == "bf16"
+
+
+def test_every_type_has_its_name():
+    for dtype in ts._core.dtypes:
+        assert getattr(ts, "bool_" if dtype.name == "bool" else dtype.name) == dtype

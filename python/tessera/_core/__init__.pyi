@@ -1,0 +1,536 @@
+"""Tessera's algorithms, schedules and kernels, for the package tessera."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+from tessera._core import expr as expr, tile as tile
+
+
+class Accumulator:
+    """What accum(f32) gives."""
+
+    def __repr__(self) -> str: ...
+
+class Numerics:
+    """
+    A numerics policy: in which types numbers are kept, computed and added up.
+    """
+
+    @staticmethod
+    def named(name: str) -> Numerics:
+        """One of those that `tessera list` shows, such as 'bf16'."""
+
+    @staticmethod
+    def names() -> list[str]: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def storage(self) -> DType: ...
+
+    @property
+    def compute(self) -> DType: ...
+
+    @property
+    def accumulate(self) -> DType: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+class DType:
+    """The type of a tensor's elements, such as tessera.f32."""
+
+    @staticmethod
+    def named(name: str) -> DType: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def bits(self) -> int: ...
+
+    @property
+    def is_float(self) -> bool: ...
+
+    def __matmul__(self, arg: Accumulator, /) -> Numerics: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+def accum(type: DType) -> Accumulator:
+    """bf16 @ accum(f32): numbers kept in bf16, sums in f32."""
+
+dtypes: list[DType]
+
+class RawMonoid:
+    """
+    A fold over elements, as expressions. tessera.Monoid is the one to write.
+    """
+
+    def __init__(self, name: str, parts: Sequence[str], types: Sequence[DType], identities: Sequence[float], inputs: Sequence[DType], lift: Sequence[expr.Expr], combine: Sequence[expr.Expr], step: Sequence[expr.Expr], commutative: bool = True) -> None: ...
+
+    @staticmethod
+    def standard(name: str, dtype: DType) -> RawMonoid: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arity(self) -> int: ...
+
+    def broken_law(self) -> str | None:
+        """None, or the first law that values were found to break, in words."""
+
+    def __repr__(self) -> str: ...
+
+class Dim:
+    """
+    A named dim with constraints: Dim.symbolic('M', min=1, max=4096, multiple_of=8), Dim.fixed('K', 64).
+    """
+
+    @staticmethod
+    def fixed(name: str, extent: int) -> Dim: ...
+
+    @staticmethod
+    def symbolic(name: str, min: int = 0, max: int | None = None, multiple_of: int = 1, equals: str = '') -> Dim: ...
+
+    @staticmethod
+    def derived(name: str, size: expr.Expr) -> Dim: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def extent(self) -> int | None: ...
+
+    def __repr__(self) -> str: ...
+
+class Algorithm:
+    """What is computed: stages over named dims, without a word about how."""
+
+    @staticmethod
+    def from_json(text: str) -> Algorithm: ...
+
+    def json(self) -> str:
+        """The document that every command takes in place of a name."""
+
+    def text(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def semantic_hash(self) -> str: ...
+
+    @property
+    def surface_hash(self) -> str: ...
+
+    @property
+    def dims(self) -> list[Dim]: ...
+
+    @property
+    def tensors(self) -> list[tuple[str, str, DType, list[str]]]:
+        """
+        (name, 'input' or 'state', dtype, dims) of each, in the order of the kernel's arguments
+        """
+
+    @property
+    def outputs(self) -> list[tuple[str, DType, list[str]]]: ...
+
+    @property
+    def parameters(self) -> list[tuple[str, DType]]: ...
+
+    @property
+    def stages(self) -> list[tuple[str, list[str], list[str]]]:
+        """(name, dims, dims that it folds over) of each"""
+
+    @property
+    def spans(self) -> dict[str, tuple[str, int]]:
+        """
+        {stage: (file, line)} of the declarations; an algorithm that was read from a file has none.
+        """
+
+    @property
+    def effects(self) -> list[str]: ...
+
+    def __repr__(self) -> str: ...
+
+class Tile:
+    """
+    An expression over named dims. Operators combine tiles dim by dim, by name.
+    """
+
+    @property
+    def dims(self) -> list[str]:
+        """Names, outermost first."""
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def value(self) -> expr.Expr:
+        """The expression of one point."""
+
+    def named(self, name: str) -> Tile:
+        """The same tile as a stage of that name, which a schedule can address."""
+
+    def at(self, index: Mapping[str, expr.Expr | Tile | int], dims: Sequence[str] | None = None) -> Tile:
+        """
+        The tile read at another index: {dim: position}; `dims` are those of the result.
+        """
+
+    def cast(self, dtype: DType, saturate: bool = False) -> Tile: ...
+
+    def __neg__(self) -> Tile: ...
+
+    def __invert__(self) -> Tile: ...
+
+    def __abs__(self) -> Tile: ...
+
+    @overload
+    def __pow__(self, arg: int, /) -> Tile: ...
+
+    @overload
+    def __pow__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __pow__(self, arg: Tile, /) -> Tile: ...
+
+    def __repr__(self) -> str: ...
+
+    def __bool__(self) -> bool: ...
+
+    __hash__: None = None
+
+    __array_ufunc__: None = None
+
+    @overload
+    def __add__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __add__(self, arg: float, /) -> Tile: ...
+
+    def __radd__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __sub__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __sub__(self, arg: float, /) -> Tile: ...
+
+    def __rsub__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __mul__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __mul__(self, arg: float, /) -> Tile: ...
+
+    def __rmul__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __truediv__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __truediv__(self, arg: float, /) -> Tile: ...
+
+    def __rtruediv__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __floordiv__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __floordiv__(self, arg: float, /) -> Tile: ...
+
+    def __rfloordiv__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __mod__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __mod__(self, arg: float, /) -> Tile: ...
+
+    def __rmod__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __lt__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __lt__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __le__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __le__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __gt__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __gt__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __ge__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __ge__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __eq__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __eq__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __ne__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __ne__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __and__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __and__(self, arg: float, /) -> Tile: ...
+
+    def __rand__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __or__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __or__(self, arg: float, /) -> Tile: ...
+
+    def __ror__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __xor__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __xor__(self, arg: float, /) -> Tile: ...
+
+    def __rxor__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __lshift__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __lshift__(self, arg: float, /) -> Tile: ...
+
+    def __rlshift__(self, arg: float, /) -> Tile: ...
+
+    @overload
+    def __rshift__(self, arg: Tile, /) -> Tile: ...
+
+    @overload
+    def __rshift__(self, arg: float, /) -> Tile: ...
+
+    def __rrshift__(self, arg: float, /) -> Tile: ...
+
+class Scope:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *args: object) -> None: ...
+
+class Suspended:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *args: object) -> None: ...
+
+class Builder:
+    """
+    Declares dims, tensors and outputs. tessera.jit makes one for each function.
+    """
+
+    def __init__(self, name: str, numerics: Numerics = ...) -> None: ...
+
+    @property
+    def numerics(self) -> Numerics: ...
+
+    @overload
+    def dim(self, name: str, extent: int | None = None) -> Dim: ...
+
+    @overload
+    def dim(self, dim: Dim) -> Dim: ...
+
+    def dim_named(self, name: str) -> Dim: ...
+
+    def ragged_rows(self, name: str, offsets: str, dtype: DType, parent: str, flat: str) -> expr.Expr:
+        """
+        Declares the dim `name`, the rows of a segment; gives the position in `flat` of a row of it.
+        """
+
+    def input(self, name: str, dims: Sequence[str], dtype: DType | None = None) -> Tile: ...
+
+    def state(self, name: str, dims: Sequence[str], dtype: DType | None = None) -> Tile: ...
+
+    def parameter(self, name: str, dtype: DType, least: float | None = None, most: float | None = None, above: bool = False, below: bool = False) -> Tile: ...
+
+    def constant(self, name: str, dims: Sequence[str], values: Sequence[float], dtype: DType | None = None) -> Tile: ...
+
+    def index(self, dim: str) -> Tile: ...
+
+    def scalar(self, dtype: DType, value: float) -> Tile: ...
+
+    def tile(self, value: expr.Expr, dims: Sequence[str]) -> Tile: ...
+
+    def fold(self, monoid: RawMonoid, inputs: Sequence[Tile], over: Sequence[str], where: Tile | None = None) -> list[Tile]: ...
+
+    def scan(self, monoid: RawMonoid, inputs: Sequence[Tile], along: str, inclusive: bool = True, backward: bool = False, segments: Tile | None = None) -> list[Tile]: ...
+
+    def scatter(self, monoid: RawMonoid, inputs: Sequence[Tile], at: Sequence[Tile], dims: Sequence[str]) -> list[Tile]: ...
+
+    def update(self, name: str, state: Tile, index: Sequence[Tile], value: Tile) -> None: ...
+
+    def output_in_place(self, donated: Tile, value: Tile) -> None: ...
+
+    def call(self, scope: str, callee: Algorithm, arguments: Sequence[Tile], parameters: Mapping[str, Tile] = {}) -> list[Tile]: ...
+
+    def repeat(self, scope: str, callee: Algorithm, dim: str, arguments: Sequence[Tile], carried: Mapping[str, str] = {}, stacked: Sequence[str] = [], until: str = '', parameters: Mapping[str, Tile] = {}) -> list[Tile]: ...
+
+    def output(self, name: str, tile: Tile, dtype: DType | None = None) -> None: ...
+
+    def large(self, name: str) -> None: ...
+
+    def verify_numerics(self, stage: str, stable: bool = True, bounded: tuple[float, float] | None = None, loss: float | None = None) -> None: ...
+
+    def state_range(self, input: str, lowest: float, highest: float) -> None: ...
+
+    def build(self) -> Algorithm: ...
+
+    def scope(self, prefix: str) -> Scope: ...
+
+    def suspend(self, effects: Sequence[str]) -> Suspended: ...
+
+def builder_of(tile: Tile) -> Builder: ...
+
+class RawSchedule:
+    """
+    A schedule as a value: exactly its JSON document. tessera.Schedule is the one to use.
+    """
+
+    def __init__(self, name: str) -> None: ...
+
+    @staticmethod
+    def parse(text: str, subject: str) -> RawSchedule: ...
+
+    @staticmethod
+    def read(file: str) -> RawSchedule: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parent_name(self) -> str: ...
+
+    def named(self, name: str) -> RawSchedule: ...
+
+    @overload
+    def extends(self, parent: RawSchedule) -> RawSchedule: ...
+
+    @overload
+    def extends(self, parent: str) -> RawSchedule: ...
+
+    def for_algorithm(self, name: str, surface: str = '') -> RawSchedule: ...
+
+    def stage(self, stage: str, knobs: str) -> RawSchedule: ...
+
+    def variant(self, when: Sequence[str], stage: str, knobs: str) -> RawSchedule: ...
+
+    def remove(self, stage: str, knob: str) -> RawSchedule: ...
+
+    def unset(self, stage: str, knob: str) -> RawSchedule: ...
+
+    @property
+    def text(self) -> str:
+        """The canonical document."""
+
+    @property
+    def hash(self) -> str: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+class Library:
+    """Finds schedules by name, in folders."""
+
+    def __init__(self, folders: Sequence[str]) -> None: ...
+
+    def add(self, schedule: RawSchedule) -> None: ...
+
+    def find(self, name: str) -> RawSchedule: ...
+
+    def names(self) -> list[str]: ...
+
+    def check(self, schedule: RawSchedule) -> None:
+        """Merges it with its ancestors, so that what is wrong is said now."""
+
+    def flatten(self, schedule: RawSchedule) -> RawSchedule: ...
+
+    def explain(self, schedule: RawSchedule) -> str: ...
+
+    def explain_json(self, schedule: RawSchedule) -> str: ...
+
+    def diff(self, a: RawSchedule, b: RawSchedule) -> str: ...
+
+class Kernel:
+    """A kernel of a library that `generate` wrote, loaded into this process."""
+
+    def __init__(self, file: str, name: str) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def targets(self) -> list[str]: ...
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of inputs and states, then of parameters."""
+
+    @property
+    def outputs(self) -> list[str]: ...
+
+    @property
+    def fixed(self) -> dict[str, int]: ...
+
+    def __repr__(self) -> str: ...
+
+class Function:
+    """
+    Function(name, arguments, results, algorithm, miss): calls kernels with tensors of any framework.
+    """
+
+    def __call__(self, *values: Any, **named: Any) -> Any: ...
+
+    def __init__(self, name: str, arguments: Sequence[str], results: Sequence[str], algorithm: Algorithm | None, miss: Callable[[tuple[Any, ...]], None] | None, /) -> None: ...
+
+    def add_kernel(self, kernel: Kernel, /) -> None: ...
+
+    def kernels(self) -> list[Kernel]: ...
+
+    def forget_kernels(self) -> None: ...
+
+def keep_vectorcall(type: object) -> None: ...
+
+def set_threads(count: int) -> int:
+    """
+    One pool of so many threads for all calls of the process; 1: the caller alone.
+    """
+
+def threads() -> int: ...
+
+def cpu_features() -> int:
+    """
+    What the processor and the system support, bit by bit (tess_cpu_features).
+    """
+
+def cpu_count() -> int:
+    """Processors that this thread may run on."""
