@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
@@ -52,7 +53,9 @@ void write_all(int descriptor, const std::string &text) {
     } catch (const UserError &error) {
         write_all(report, error.id() + "\n" + error.message());
         code = failed;
-    } catch (const std::bad_alloc &) { code = out_of_memory; } catch (const std::exception &error) {
+    } catch (const std::bad_alloc &) { code = out_of_memory; } catch (const std::length_error &) {
+        code = out_of_memory;  // more elements than a container can have at all
+    } catch (const std::exception &error) {
         write_all(report, std::string("\n") + error.what());
         code = failed;
     }
