@@ -1,6 +1,8 @@
 # tessera_add_kernel(<name>
 #   [GENERATOR <target or path>]     the program that knows the algorithm; default: Tessera::generator
 #   [ALGORITHM <name>]               default: <name>; or a file of JSON (*.json), relative to the current source folder
+#   [PYTHON <file.py>:<function>]    in place of ALGORITHM: a function under @jit, by the package tessera in Python3_EXECUTABLE; the file is
+#                                    relative to the current source folder
 #   [NUMERICS <policy>]              for example f32; or a file of JSON (*.json), relative to the current source folder
 #   [OPTIONS <name>=<value>...]      the algorithm's options, for example stride=2 activation=relu; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
@@ -269,11 +271,36 @@ function(_tessera_add_generated)
   target_link_libraries(${name} INTERFACE Tessera::runtime)
 endfunction()
 
+# The file of JSON that is made of a function of Python, while the project is built.
+function(_tessera_python_algorithm result function)
+  if(NOT function MATCHES "^(.+\\.py):([A-Za-z_][A-Za-z0-9_]*)$")
+    message(FATAL_ERROR "${subject}: PYTHON '${function}'; expected <file.py>:<function>, for example kernels.py:linear_silu")
+  elseif(arg_ALGORITHM)
+    message(FATAL_ERROR "${subject}: expected ALGORITHM or PYTHON, got both; leave out one of them")
+  endif()
+  set(function "${CMAKE_MATCH_2}")
+  _tessera_file(file "${subject}" PYTHON "${CMAKE_MATCH_1}")
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import tessera" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    message(FATAL_ERROR "${subject}: PYTHON needs the package tessera, and '${Python3_EXECUTABLE}' has none; set Python3_EXECUTABLE to a Python that has it")
+  endif()
+  set(json "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}/${name}.algorithm.json")
+  add_custom_command(
+    OUTPUT "${json}"
+    COMMAND "${Python3_EXECUTABLE}" -m tessera algorithm "${file}:${function}" "${json}"
+    DEPENDS "${file}"
+    DEPFILE "${json}.d"
+    COMMENT "Declaring the kernel ${name}"
+    VERBATIM)
+  set(${result} "${json}" PARENT_SCOPE)
+endfunction()
+
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
   _tessera_check_arguments("a C function"
-    "GENERATOR, ALGORITHM, NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
+    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
     "give the kernel another name and say ALGORITHM")
   _tessera_find_generator()
 
@@ -283,7 +310,10 @@ function(tessera_add_kernel name)
   if(arg_ALGORITHM)
     set(asked "${arg_ALGORITHM}")
   endif()
-  if(asked MATCHES "\\.json$")
+  if(arg_PYTHON)
+    _tessera_python_algorithm(asked "${arg_PYTHON}")
+    list(APPEND inputs "${asked}")
+  elseif(asked MATCHES "\\.json$")
     _tessera_file(asked "${subject}" ALGORITHM "${asked}")
     list(APPEND inputs "${asked}")
   endif()

@@ -30,7 +30,7 @@ endfunction()
 set(gemm "gemm GENERATOR [[${CMAKE_COMMAND}]]")
 
 expect("2gemm" "the name becomes a C function; expected letters, digits and _, got '2gemm'")
-expect("gemm SIZE 3" "no argument 'SIZE;3'; the keywords are GENERATOR, ALGORITHM, NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE,")
+expect("gemm SIZE 3" "no argument 'SIZE;3'; the keywords are GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE,")
 expect("gemm NUMERICS" "NUMERICS has no value")
 expect("gemm" "GENERATOR 'Tessera::generator' is neither an executable target nor an absolute path of a program")
 expect("gemm GENERATOR mine" "make the generator before the kernel, with add_executable(mine ...)")
@@ -48,6 +48,9 @@ expect("${gemm} SCHEDULE_FOR mine.json" "SCHEDULE_FOR 'mine.json'; expected <tar
 expect("${gemm} SCHEDULE_FOR avx2=none.json" "SCHEDULE_FOR '" "none.json' is not a file")
 expect("${gemm} TARGETS none.json" "TARGETS '" "none.json' is not a file")
 expect("${gemm} EMIT rust" "no EMIT 'rust'; expected library or c")
+expect("${gemm} PYTHON kernels:gemm" "PYTHON 'kernels:gemm'; expected <file.py>:<function>, for example kernels.py:linear_silu")
+expect("${gemm} PYTHON kernels.py:gemm ALGORITHM matmul" "expected ALGORITHM or PYTHON, got both; leave out one of them")
+expect("${gemm} PYTHON none.py:gemm" "PYTHON '" "none.py' is not a file")
 expect("${gemm} ALGORITHM none.json" "ALGORITHM '" "none.json' is not a file")
 
 set(layer "layer GENERATOR [[${CMAKE_COMMAND}]]")
