@@ -70,6 +70,7 @@ TessType type_of_numpy(PyObject *dtype) {
 struct Way {
     enum Kind : uint8_t { numpy, exchange, protocol, none } kind = none;
     const dlpack::Exchange *table = nullptr;
+    bool is_immutable = false;  // JAX's arrays, whose capsules do not say so
 };
 
 bool layout_holds(PyObject *object) {
@@ -107,6 +108,7 @@ Way way_of(PyObject *object) {
             way.kind = way.table != nullptr && way.table->tensor_of != nullptr ? Way::exchange : Way::protocol;
         } else if (nb::hasattr(t, "__dlpack__")) {
             way.kind = Way::protocol;
+            way.is_immutable = std::string_view(type->tp_name).starts_with("jaxlib.");
         }
         Py_INCREF(type);
         found = known.emplace(type, way).first;
@@ -123,7 +125,10 @@ bool Argument::take(PyObject *object) {
     switch (way.kind) {
     case Way::numpy: return take_numpy(object);
     case Way::exchange: is_read_only = false; return way.table->tensor_of(object, &tensor) == 0;
-    case Way::protocol: return take_capsule(object);
+    case Way::protocol:
+        if (!take_capsule(object)) return false;
+        is_read_only = is_read_only || way.is_immutable;
+        return true;
     case Way::none: break;
     }
     const bool is_tile = std::string_view(Py_TYPE(object)->tp_name) == "Tile";
@@ -279,6 +284,10 @@ PyObject *hand_over(PyObject *like, PyObject *result) {
         return result;
     }
     PyObject *handed = PyObject_CallMethod(space, "from_dlpack", "O", result);
+    if (handed == nullptr && PyErr_ExceptionMatches(PyExc_BufferError)) {  // NumPy does not hand over the types of ml_dtypes
+        PyErr_Clear();
+        handed = PyObject_CallMethod(space, "asarray", "O", result);
+    }
     Py_DECREF(space);
     Py_DECREF(result);
     return handed;

@@ -235,27 +235,9 @@ private:
 };
 
 int32_t run(const Kernel &kernel, Frame &frame, TessFault &fault) {
-    TessContext context = tess_context();
-    context.fault = &fault;
-    context.threads = threads.count;
-    context.pool = threads.pool;
     int32_t status;
     Py_BEGIN_ALLOW_THREADS;
-    Workspace &scratch = workspace;
-    context.workspace = scratch.memory();
-    context.workspace_bytes = scratch.bytes();
-    const void *parameters = kernel.parameter_bytes() != 0 ? frame.parameters : nullptr;
-    status = tess_call(&kernel.kernel(), frame.table, parameters, &context);
-    const int32_t kind = tess_status_code(status);
-    if (kind == TESS_WORKSPACE_MISSING || kind == TESS_WORKSPACE_SMALL) {
-        uint64_t bytes = 0;
-        status = tess_call_workspace(&kernel.kernel(), frame.table, &context, &bytes);
-        if (status == TESS_OK && scratch.grow(bytes)) {
-            context.workspace = scratch.memory();
-            context.workspace_bytes = scratch.bytes();
-            status = tess_call(&kernel.kernel(), frame.table, parameters, &context);
-        }
-    }
+    status = run_kernel(kernel, frame.table, kernel.parameter_bytes() != 0 ? frame.parameters : nullptr, fault);
     Py_END_ALLOW_THREADS;
     return status;
 }
@@ -582,6 +564,28 @@ int set_threads(int count) {
 
 }  // namespace
 
+int32_t run_kernel(const Kernel &kernel, const TessTensor *const *tensors, const void *parameters, TessFault &fault) {
+    TessContext context = tess_context();
+    context.fault = &fault;
+    context.threads = threads.count;
+    context.pool = threads.pool;
+    Workspace &scratch = workspace;
+    context.workspace = scratch.memory();
+    context.workspace_bytes = scratch.bytes();
+    int32_t status = tess_call(&kernel.kernel(), tensors, parameters, &context);
+    const int32_t kind = tess_status_code(status);
+    if (kind == TESS_WORKSPACE_MISSING || kind == TESS_WORKSPACE_SMALL) {
+        uint64_t bytes = 0;
+        status = tess_call_workspace(&kernel.kernel(), tensors, &context, &bytes);
+        if (status == TESS_OK && scratch.grow(bytes)) {
+            context.workspace = scratch.memory();
+            context.workspace_bytes = scratch.bytes();
+            status = tess_call(&kernel.kernel(), tensors, parameters, &context);
+        }
+    }
+    return status;
+}
+
 Kernel::Kernel(std::shared_ptr<Code> code, const std::string &name) : code_(std::move(code)), name_(name), kernel_(tess_kernel()) {
     const auto describe = reinterpret_cast<int32_t (*)(TessKernel *)>(code_->symbol(name + "_describe"));
     if (describe == nullptr) throw UserError("load.kernel", "the library has no kernel '" + name + "'");
@@ -665,6 +669,16 @@ void declare_kernels(nb::module_ &m) {
                 return all;
             },
             nb::sig("def fixed(self) -> dict[str, int]"))
+        .def(
+            "parameter_block",
+            [](const Kernel &k, const nb::dict &values) {
+                std::vector<unsigned char> block(k.parameter_bytes());
+                for (const KernelParameter &p : k.parameters())
+                    if (!write_parameter(nb::object(values[p.name.c_str()]).ptr(), p, block.data())) throw nb::python_error();
+                return nb::bytes(block.data(), block.size());
+            },
+            nb::arg("values"), nb::sig("def parameter_block(self, values: dict[str, object]) -> bytes"),
+            "Parameters by name as the bytes that the kernel reads.")
         .def("__repr__", [](const Kernel &k) { return "<kernel " + k.name() + " for " + join(k.targets()) + ">"; });
     PyObject *type = PyType_FromSpec(&spec);
     if (type == nullptr) throw nb::python_error();

@@ -66,6 +66,9 @@ private:
     std::vector<const char *> argument_names_;
 };
 
+// Calls the kernel with the workspace of this thread and the threads of the process. The interpreter's lock is not needed.
+int32_t run_kernel(const Kernel &kernel, const TessTensor *const *tensors, const void *parameters, TessFault &fault);
+
 // Kernel, Function and set_threads.
 void declare_kernels(nb::module_ &m);
 

@@ -125,6 +125,13 @@ class Jit(_core.Function):
         self.add_kernel(kernel)
         return kernel
 
+    def kernel_for(self, *values: Any) -> tuple[str, _core.Kernel]:
+        """The kernel for arguments of these shapes, and the hash that it has in the cache."""
+        extents = self._extents_of(values)
+        fixed = {d: extents[d] for d in self.choices.fix if d in extents}
+        made = [k for k in self.kernels() if fixed.items() <= k.fixed.items()]
+        return self._key(fixed), made[0] if made else self.compile(_all=extents, **fixed)
+
     def _key(self, fixed: Mapping[str, int]) -> str:
         schedule = self.choices.schedule
         said = [s.text for s in (schedule, *schedule.ancestors())] if isinstance(schedule, Schedule) else schedule

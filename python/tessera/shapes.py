@@ -33,8 +33,9 @@ class Shapes:
                     self.extent(dim, self._told(told))
                 except _Unknown:
                     raise CompilationError(
-                        "python.result-extent", f"{self._name}: the extent of dim {dim} of the result '{name}' does not follow from the shapes "
-                        "of the arguments, and a framework that traces has to know it; call the function directly, with out=") from None
+                        "python.result-extent",
+                        f"{self._name}: the extent of dim {dim} of the result '{name}' does not follow from the shapes of the arguments, "
+                        "and a framework that traces has to know it; call the function directly, with out=") from None
 
     def _told(self, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         extents: dict[str, Any] = {}

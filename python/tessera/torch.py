@@ -28,8 +28,8 @@ _libraries: dict[str, torch.library.Library] = {}
 
 def _dtype(function: str, what: str, dtype: DType) -> torch.dtype:
     if dtype.name not in DTYPES:
-        raise CompilationError("torch.dtype", f"{function}: '{what}' is {dtype.name}, and PyTorch {torch.__version__} has no tensors of it; "
-                                              f"it has {', '.join(DTYPES)}. Call the function directly")
+        raise CompilationError("torch.dtype", f"{function}: '{what}' is {dtype.name}, and PyTorch {torch.__version__} has no tensors of "
+                                              f"it; it has {', '.join(DTYPES)}. Call the function directly")
     return DTYPES[dtype.name]
 
 
@@ -88,8 +88,9 @@ class _Operator:
             if enabled():
                 for i, n in floats:
                     if values[i].requires_grad:
-                        raise CallError("gradient", f"{self.label}: argument '{n}' requires grad, and {self.name} has no backward function; "
-                                                    "register it with backward=, or call it under torch.no_grad() or with a detached tensor", i)
+                        raise CallError(
+                            "gradient", f"{self.label}: argument '{n}' requires grad, and {self.name} has no backward function; register "
+                                        "it with backward=, or call it under torch.no_grad() or with a detached tensor", i)
             return call(*values)
 
         return checked
@@ -107,23 +108,24 @@ def _differentiate(forward: _Operator, backward: _Operator, call: Any, library: 
     known = [*forward.arguments, *forward.results, *gradients]
     positions = {n: i for i, n in enumerate(backward.results)}
     if forward.states or backward.states:
-        raise CompilationError("torch.backward", f"{forward.label}: functions that update a state in place have no gradient here; return the "
-                                                 "new value as a result")
+        raise CompilationError("torch.backward", f"{forward.label}: functions that update a state in place have no gradient here; return "
+                                                 "the new value as a result")
     for n in backward.arguments:
         if n not in known:
-            raise CompilationError("torch.backward", f"{backward.label}: argument '{n}': a backward function of {forward.label} takes some of "
-                                                     f"{', '.join(known)}; rename it")
+            raise CompilationError("torch.backward", f"{backward.label}: argument '{n}': a backward function of {forward.label} takes some "
+                                                     f"of {', '.join(known)}; rename it")
     for n in positions:
         if n.removeprefix("grad_") not in forward.tensors or not n.startswith("grad_"):
-            raise CompilationError("torch.backward", f"{backward.label}: result '{n}': a backward function of {forward.label} returns some of "
-                                                     f"{', '.join('grad_' + t for t in forward.tensors)}; return a dict, which names results")
+            wanted = ", ".join("grad_" + t for t in forward.tensors)
+            raise CompilationError("torch.backward", f"{backward.label}: result '{n}': a backward function of {forward.label} returns some "
+                                                     f"of {wanted}; return a dict, which names results")
     saved = [n for n in backward.arguments if n not in gradients and n not in forward.parameters]
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         for i, n in enumerate(forward.arguments):
             if ctx.needs_input_grad[i] and f"grad_{n}" not in positions:
-                raise CallError("gradient", f"{forward.label}: argument '{n}' requires grad, and the backward function {backward.label} has no "
-                                            f"result 'grad_{n}'; add it, or pass a detached tensor", i)
+                raise CallError("gradient", f"{forward.label}: argument '{n}' requires grad, and the backward function {backward.label} "
+                                            f"has no result 'grad_{n}'; add it, or pass a detached tensor", i)
         outputs = output if isinstance(output, tuple) else (output,)
         values = {**dict(zip(forward.arguments, inputs)), **dict(zip(forward.results, outputs))}
         ctx.save_for_backward(*(values[n] for n in saved))
@@ -153,8 +155,9 @@ def register(function: Jit, name: str, *, backward: Jit | None = None) -> Any:
         raise CompilationError("torch.name", f"register: expected a name such as \"my::{such}\", got {name!r}")
     for f in (function, backward):
         if f is not None and not isinstance(f, Jit):
-            raise CompilationError("torch.function", f"register: expected a function under @jit, got {type(f).__name__}; a function with static "
-                                                     "arguments is registered for values of them: register(function.specialised(...), ...)")
+            raise CompilationError("torch.function", f"register: expected a function under @jit, got {type(f).__name__}; a function with "
+                                                     "static arguments is registered for values of them: "
+                                                     "register(function.specialised(...), ...)")
     for taken in (name, f"{name}_backward") if backward is not None else (name,):
         if hasattr(getattr(torch.ops, space), taken.partition("::")[2]):
             raise CompilationError("torch.name", f"register: there is an operator {taken} already; take another name")

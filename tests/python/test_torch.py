@@ -64,8 +64,8 @@ def test_what_is_wrong_is_named(add, fresh, change, kind, words):
 
 
 @pytest.mark.parametrize("dtype, tessera", [
-    ("bfloat16", "bf16"), ("float16", "f16"), ("float64", "f64"), ("float8_e4m3fn", "f8e4m3fn"), ("float8_e5m2", "f8e5m2"), ("int32", "i32"),
-    ("int64", "i64"), ("int8", "i8"), ("uint8", "u8"), ("bool", "bool_")])
+    ("bfloat16", "bf16"), ("float16", "f16"), ("float64", "f64"), ("float8_e4m3fn", "f8e4m3fn"), ("float8_e5m2", "f8e5m2"),
+    ("int32", "i32"), ("int64", "i64"), ("int8", "i8"), ("uint8", "u8"), ("bool", "bool_")])
 def test_types(dtype, tessera):
     kind, theirs = getattr(ts, tessera), getattr(torch, dtype)
 
@@ -95,7 +95,8 @@ def test_dlpack_is_laid_out_as_in_torch(tmp_path):
             "managed_tensor_to_py_object_no_sync": "object_of", "dltensor_from_py_object_no_sync": "tensor_of",
             "current_work_stream": "current_stream"})}
     lines = ['#include <cstddef>', f'#include "{header}"', '#include "python/core/dlpack.h"',
-             "namespace ours = tessera::python::dlpack;", "static_assert(DLPACK_MAJOR_VERSION == 1);", "static_assert(ours::read_only == DLPACK_FLAG_BITMASK_READ_ONLY);"]
+             "namespace ours = tessera::python::dlpack;", "static_assert(DLPACK_MAJOR_VERSION == 1);",
+             "static_assert(ours::read_only == DLPACK_FLAG_BITMASK_READ_ONLY);"]
     for theirs, (mine, fields) in pairs.items():
         lines.append(f"static_assert(sizeof(::{theirs}) == sizeof(ours::{mine}));")
         lines += [f"static_assert(offsetof(::{theirs}, {a}) == offsetof(ours::{mine}, {b}));" for a, b in fields.items()]

@@ -501,6 +501,9 @@ class Kernel:
     @property
     def fixed(self) -> dict[str, int]: ...
 
+    def parameter_block(self, values: dict[str, object]) -> bytes:
+        """Parameters by name as the bytes that the kernel reads."""
+
     def __repr__(self) -> str: ...
 
 class Function:
@@ -534,3 +537,11 @@ def cpu_features() -> int:
 
 def cpu_count() -> int:
     """Processors that this thread may run on."""
+
+def xla_handler() -> object:
+    """
+    The handler that XLA calls for all kernels, for jax.ffi.register_ffi_target.
+    """
+
+def xla_kernel(hash: str, kernel: Kernel) -> None:
+    """Tells the handler of a kernel."""

@@ -1,0 +1,74 @@
+"""Functions inside of JAX: under jax.jit, where XLA calls their kernels itself.
+
+    y = tessera.jax.call(linear_silu, x, w, b)
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+
+from tessera import _core
+from tessera.errors import CallError, CompilationError
+from tessera.jit import Jit
+from tessera.shapes import Shapes
+
+_TARGET = "tessera"
+
+
+@functools.cache
+def _register() -> None:
+    jax.ffi.register_ffi_target(_TARGET, _core.xla_handler(), platform="cpu")
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    names = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "f16": "float16", "i8": "int8", "u8": "uint8", "i32": "int32",
+             "i64": "int64", "bool": "bool", "f8e8m0fnu": "float8_e8m0fnu"}
+    if name not in names and name.startswith("f8"):
+        names[name] = "float8_" + name[2:]
+    if name not in names:
+        raise CompilationError("jax.dtype", f"JAX has no arrays of {name} that kernels take; call the function directly")
+    return jax.numpy.dtype(names[name])
+
+
+def call(function: Jit, *values: Any) -> Any:
+    """Calls a function with arrays of JAX, traced ones too. Parameters are Python's numbers. What it gives is the new values of its states,
+    whose arrays are donated, then its results: one value, or a tuple. vmap calls it once for each element."""
+    if not isinstance(function, Jit):
+        raise CompilationError("jax.function", f"call: expected a function under @jit, got {type(function).__name__}")
+    algorithm, label = function.algorithm, function.algorithm.name
+    names = function.arguments
+    if len(values) != len(names):
+        raise CallError("argument", f"{label}: expected {len(names)} arguments ({', '.join(names)}), got {len(values)}")
+    given = dict(zip(names, values))
+    arrays: dict[str, Any] = {}
+    for n, _, dtype, dims in algorithm.tensors:
+        arrays[n] = array = jax.numpy.asarray(given[n])
+        subject = f"{label}: argument '{n}'"
+        if array.dtype != _dtype(dtype.name):
+            raise CallError("dtype", f"{subject}: dtype must be {_dtype(dtype.name)}, not {array.dtype}", names.index(n))
+        if array.ndim != len(dims):
+            raise CallError("rank", f"{subject}: expected {len(dims)} dimensions, got {array.ndim}", names.index(n))
+    shapes = Shapes(algorithm)
+    extents = {n: a.shape for n, a in arrays.items()}
+    for holds, words in shapes.constraints(extents):
+        if not holds:
+            raise CallError("extent-mismatch", words)
+
+    _register()
+    hash_, kernel = function.kernel_for(*(arrays.get(n) for n in names))
+    _core.xla_kernel(hash_, kernel)
+    parameters = {n: given[n] for n, _ in algorithm.parameters}
+    for n, value in parameters.items():
+        if isinstance(value, jax.core.Tracer):
+            raise CallError("argument", f"{label}: argument '{n}' is a number of the kernel's and is traced; name it in static_argnames of "
+                                        "jax.jit", names.index(n))
+    states = [n for n, role, _, _ in algorithm.tensors if role == "state"]
+    results = [jax.ShapeDtypeStruct(arrays[n].shape, arrays[n].dtype) for n in states]
+    results += [jax.ShapeDtypeStruct(s, _dtype(t.name)) for s, (_, t, _) in zip(shapes.results(extents), algorithm.outputs)]
+    made = jax.ffi.ffi_call(_TARGET, results, vmap_method="sequential", has_side_effect=False,
+                            input_output_aliases={list(arrays).index(n): i for i, n in enumerate(states)})(
+        *arrays.values(), kernel=hash_, parameters=np.frombuffer(kernel.parameter_block(parameters), np.uint8))
+    return made[0] if len(made) == 1 else tuple(made)
