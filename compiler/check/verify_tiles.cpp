@@ -21,6 +21,11 @@ bool of_gpu(LoopKind kind) { return !traits_of(kind).on_cpu; }
 
 constexpr size_t own_facts_limit = 24;
 
+// Nothing is stored to it, and where it is read a guard or an empty loop keeps the read from happening.
+bool has_no_element(const Buffer &b) {
+    return std::any_of(b.extents.begin(), b.extents.end(), [](const Expr &e) { return e.is_constant(0); });
+}
+
 class TileVerifier {
 public:
     TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all, std::optional<int64_t> max_steps)
@@ -155,7 +160,8 @@ private:
         case ExprKind::load: {
             const Buffer &b = find(e->name);
             if (b.dtype != e.type()) fail("a load of " + b.name + " has another type than the buffer");
-            if (!stored.count(b.name) && !surely_never_runs(where)) fail(b.name + " is read before anything is stored to it");
+            if (!stored.count(b.name) && !has_no_element(b) && !surely_never_runs(where))
+                fail(b.name + " is read before anything is stored to it");
             size_t rank = plain - (e->guarded ? 2 : 0);
             std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
             EnclosingScope inner = where;
@@ -524,7 +530,8 @@ private:
         const bool fits = view.is_whole() ? b.extents.size() == extents.size()
                                           : view.first.size() == b.extents.size() && view.axes.size() == extents.size();
         if (b.dtype != a.tensor.dtype || !fits) fail(what + " has another type or rank");
-        if (a.read && !stored.count(b.name) && !surely_never_runs(scope)) fail(what + " is read before anything is stored to it");
+        if (a.read && !stored.count(b.name) && !has_no_element(b) && !surely_never_runs(scope))
+            fail(what + " is read before anything is stored to it");
         if (a.written && is_given(b) && !writable.count(b.name)) fail(what + " is an input and is stored to");
         for (size_t j = 0; j < n.arguments.size(); j++)
             if (j != i && a.written && n.arguments[j].buffer == b.name && !apart(n, callee, i, j))
