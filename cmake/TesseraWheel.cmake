@@ -7,7 +7,7 @@ if(NOT EXISTS "${HALIDE_ROOT}")
 endif()
 
 set(missing)
-foreach(header IN ITEMS nlohmann/json.hpp fmt/format.h openssl/sha.h CLI/CLI.hpp hwloc.h mimalloc.h sqlite3.h xgboost/c_api.h)
+foreach(header IN ITEMS nlohmann/json.hpp fmt/format.h CLI/CLI.hpp hwloc.h mimalloc.h sqlite3.h xgboost/c_api.h)
   find_path(place "${header}" NO_CACHE)
   if(NOT place)
     list(APPEND missing "${header}")
