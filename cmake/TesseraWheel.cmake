@@ -18,6 +18,6 @@ if(missing)
   file(STRINGS "${PROJECT_SOURCE_DIR}/cmake/packages.txt" packages REGEX "^(lib.*-dev|nlohmann-json3-dev)$")
   list(JOIN packages " " packages)
   list(JOIN missing ", " missing)
-  message(FATAL_ERROR "error[build.packages]: there are no headers ${missing}. On Debian, run\n"
-    "apt-get install --no-install-recommends ${packages}")
+  message(FATAL_ERROR "error[build.packages]: there are no headers ${missing}. On Debian, run this, and the same command again:\n"
+    "  apt-get install --no-install-recommends ${packages}")
 endif()
