@@ -127,7 +127,7 @@ TEST_CASE("a document's range is checked") {
     CHECK(read({{"min", "inf"}}).find("its range has an end that is no finite number") != std::string::npos);
     CHECK(read({{"min", "0x1p+1"}, {"max", "0x1p+0"}}).find("no value is at least 2 and at most 1") != std::string::npos);
     CHECK(read({{"least", "0x0p+0"}}).find("least") != std::string::npos);
-    CHECK(read({{"min", 0}}) != "");
+    CHECK(read({{"min", 0}}).empty());
     CHECK(read(nlohmann::json::object(), "bool").find("a range of values of type bool") != std::string::npos);
 }
 
