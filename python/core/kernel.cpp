@@ -77,19 +77,18 @@ struct State {
 
 FunctionObject *function_of(PyObject *self) { return reinterpret_cast<FunctionObject *>(self); }
 
-PyObject *raise_call_error(const char *kind, const std::string &message, int argument = -1) {
+// CallError, with the function's name in front of the words.
+PyObject *raise_call_error(const FunctionObject *self, const char *kind, const std::string &words, int argument = -1) {
     const nb::object type = nb::module_::import_("tessera.errors").attr("CallError");
-    const nb::object error = type(kind, message, argument);
+    const nb::object error = type(kind, nb::cast<std::string>(nb::handle(self->name)) + ": " + words, argument);
     PyErr_SetObject(type.ptr(), error.ptr());
     return nullptr;
 }
 
-PyObject *raise_status(const State &state, const FunctionObject *self, const Kernel &kernel, int32_t status, const TessFault &fault) {
+PyObject *raise_status(const FunctionObject *self, const Kernel &kernel, int32_t status, const TessFault &fault) {
     char text[512];
     tess_status_message(status, &fault, kernel.argument_names().data(), text, sizeof text);
-    (void)state;
-    return raise_call_error(tess_status_kind(status), nb::cast<std::string>(nb::handle(self->name)) + ": " + text,
-                            tess_status_argument(status));
+    return raise_call_error(self, tess_status_kind(status), text, tess_status_argument(status));
 }
 
 // An argument's exception with the name of function and argument in front.
@@ -101,7 +100,7 @@ PyObject *name_argument(const FunctionObject *self, const std::string &argument)
     PyErr_Fetch(&type, &value, &trace);
     const std::string words = value != nullptr ? nb::cast<std::string>(nb::str(nb::handle(value))) : "";
     Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
-    return raise_call_error("argument", nb::cast<std::string>(nb::handle(self->name)) + ": argument '" + argument + "': " + words);
+    return raise_call_error(self, "argument", "argument '" + argument + "': " + words);
 }
 
 bool write_parameter(PyObject *object, const KernelParameter &parameter, unsigned char *block) {
@@ -257,9 +256,9 @@ bool given_results(const State &state, const FunctionObject *self, PyObject *out
         return true;
     }
     if (!PyTuple_Check(out) || static_cast<size_t>(PyTuple_GET_SIZE(out)) != state.outputs.size()) {
-        raise_call_error("argument", nb::cast<std::string>(nb::handle(self->name)) + ": out: expected a tuple of " +
-                                         std::to_string(state.outputs.size()) + " tensors (" + join(state.results) + "), got " +
-                                         Py_TYPE(out)->tp_name);
+        raise_call_error(self, "argument",
+                         "out: expected a tuple of " + std::to_string(state.outputs.size()) + " tensors (" + join(state.results) +
+                             "), got " + Py_TYPE(out)->tp_name);
         return false;
     }
     for (size_t i = 0; i < state.outputs.size(); i++) results[i] = PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(i));
@@ -285,8 +284,9 @@ Outcome call_kernel(const State &state, FunctionObject *self, const Kernel &kern
         Argument &argument = frame.tensors[slot.position];
         if (!argument.take(call.values[i])) return name_argument(self, state.arguments[i]), Outcome::failed;
         if (argument.is_read_only && kernel.tensors()[slot.position].role == TESS_ROLE_INOUT) {
-            raise_call_error("read-only", nb::cast<std::string>(nb::handle(self->name)) + ": argument '" + state.arguments[i] +
-                                              "' is updated in place, and the tensor is read-only; pass a copy that can be written");
+            raise_call_error(
+                self, "read-only",
+                "argument '" + state.arguments[i] + "' is updated in place, and the tensor is read-only; pass a copy that can be written");
             return Outcome::failed;
         }
         frame.table[slot.position] = &argument.tensor;
@@ -308,9 +308,10 @@ Outcome call_kernel(const State &state, FunctionObject *self, const Kernel &kern
             for (int32_t axis = 0; axis < wanted.rank; axis++) {
                 extents[axis] = extent_of(state, kernel, frame.tensors, wanted.dims[static_cast<size_t>(axis)]);
                 if (extents[axis] < 0) {
-                    raise_call_error("argument", nb::cast<std::string>(nb::handle(self->name)) + ": the extent of dim " +
-                                                     kernel.dims()[static_cast<size_t>(wanted.dims[static_cast<size_t>(axis)])].name +
-                                                     " of the result '" + wanted.name + "' does not follow from the arguments; pass out=");
+                    raise_call_error(self, "argument",
+                                     "the extent of dim " +
+                                         kernel.dims()[static_cast<size_t>(wanted.dims[static_cast<size_t>(axis)])].name +
+                                         " of the result '" + wanted.name + "' does not follow from the arguments; pass out=");
                     return Outcome::failed;
                 }
             }
@@ -319,8 +320,8 @@ Outcome call_kernel(const State &state, FunctionObject *self, const Kernel &kern
         }
         if (!argument.take(results[i])) return name_argument(self, wanted.name), Outcome::failed;
         if (argument.is_read_only) {
-            raise_call_error("read-only", nb::cast<std::string>(nb::handle(self->name)) + ": the tensor for the result '" + wanted.name +
-                                              "' is read-only; pass one that can be written");
+            raise_call_error(self, "read-only",
+                             "the tensor for the result '" + wanted.name + "' is read-only; pass one that can be written");
             return Outcome::failed;
         }
         frame.table[state.outputs[i]] = &argument.tensor;
@@ -328,7 +329,7 @@ Outcome call_kernel(const State &state, FunctionObject *self, const Kernel &kern
 
     TessFault fault = tess_fault();
     const int32_t status = run(kernel, frame, fault);
-    if (status != TESS_OK) return raise_status(state, self, kernel, status, fault), Outcome::failed;
+    if (status != TESS_OK) return raise_status(self, kernel, status, fault), Outcome::failed;
 
     auto owned = [&](size_t i) {
         if (frame.made[i] == nullptr) return Py_NewRef(results[i]);
@@ -376,7 +377,7 @@ PyObject *call_with(FunctionObject *self, const CallArguments &call) {
         if (done == nullptr) return nullptr;
         Py_DECREF(done);
     }
-    return raise_call_error("extent-fixed", nb::cast<std::string>(nb::handle(self->name)) + ": there is no kernel; compile(...) makes one");
+    return raise_call_error(self, "extent-fixed", "there is no kernel; compile(...) makes one");
 }
 
 PyObject *call_checked(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names) {
@@ -386,11 +387,11 @@ PyObject *call_checked(PyObject *object, PyObject *const *arguments, size_t flag
     const size_t wanted = state.arguments.size(), named = names != nullptr ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
     CallArguments call = {arguments, nullptr};
     if (given == wanted && named == 0) return call_with(self, call);
-    const std::string name = nb::cast<std::string>(nb::handle(self->name));
     PyObject *values[2 * max_tensors] = {};
     if (given > wanted || wanted > 2 * max_tensors)
-        return raise_call_error("argument", name + ": expected " + std::to_string(wanted) + " arguments (" + join(state.arguments) +
-                                                "), got " + std::to_string(given));
+        return raise_call_error(
+            self, "argument",
+            "expected " + std::to_string(wanted) + " arguments (" + join(state.arguments) + "), got " + std::to_string(given));
     std::copy(arguments, arguments + given, values);
     for (size_t i = 0; i < named; i++) {
         Py_ssize_t length = 0;
@@ -403,16 +404,17 @@ PyObject *call_checked(PyObject *object, PyObject *const *arguments, size_t flag
         }
         const auto found = std::find(state.arguments.begin(), state.arguments.end(), key);
         if (found == state.arguments.end())
-            return raise_call_error("argument", name + ": there is no argument '" + std::string(key) + "'; there are " +
-                                                    join(state.arguments) + " and out." + did_you_mean(key, state.arguments));
+            return raise_call_error(self, "argument",
+                                    "there is no argument '" + std::string(key) + "'; there are " + join(state.arguments) + " and out." +
+                                        did_you_mean(key, state.arguments));
         PyObject *&value = values[found - state.arguments.begin()];
-        if (value != nullptr) return raise_call_error("argument", name + ": argument '" + std::string(key) + "' is given twice");
+        if (value != nullptr) return raise_call_error(self, "argument", "argument '" + std::string(key) + "' is given twice");
         value = arguments[given + i];
     }
     for (size_t i = 0; i < wanted; i++)
         if (values[i] == nullptr)
-            return raise_call_error("argument",
-                                    name + ": argument '" + state.arguments[i] + "' is missing; it takes " + join(state.arguments));
+            return raise_call_error(self, "argument",
+                                    "argument '" + state.arguments[i] + "' is missing; it takes " + join(state.arguments));
     call.values = values;
     return call_with(self, call);
 }

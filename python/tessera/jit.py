@@ -62,10 +62,8 @@ class Jit(_core.Function):
         self.algorithm, self.choices, self._arguments = algorithm, choices, list(arguments)
         self._compiling = threading.RLock()
         self._made: dict[tuple[tuple[str, int], ...], _core.Kernel] = {}
-        self._names = {n for d in algorithm.dims for n in [d.name]}
-        for dim in choices.fix:
-            if dim not in self._names:
-                raise CompilationError("shape.unknown-dim", f"{algorithm.name}: fix: there is no dim '{dim}'; there are {', '.join(sorted(self._names))}")
+        self._names = {d.name for d in algorithm.dims}
+        self._check_dims(choices.fix, "fix: ")
         self._tensors = {name: dims for name, _, _, dims in algorithm.tensors}
         super().__init__(algorithm.name, self._arguments, [name for name, _, _ in algorithm.outputs], algorithm, self._miss)
 
@@ -73,6 +71,12 @@ class Jit(_core.Function):
     def arguments(self) -> list[str]:
         """Names, in the order of a call: inputs, states and parameters. Results are not among them."""
         return list(self._arguments)
+
+    def _check_dims(self, dims: Iterable[str], where: str = "") -> None:
+        for dim in dims:
+            if dim not in self._names:
+                raise CompilationError("shape.unknown-dim",
+                                       f"{self.algorithm.name}: {where}there is no dim '{dim}'; there are {', '.join(sorted(self._names))}")
 
     # ---- making kernels
 
@@ -99,9 +103,8 @@ class Jit(_core.Function):
 
     def compile(self, _all: Mapping[str, int] | None = None, **fixed: int) -> _core.Kernel:
         """Makes the kernel for these fixed extents, or takes it from the cache."""
+        self._check_dims(fixed)
         for dim, extent in fixed.items():
-            if dim not in self._names:
-                raise CompilationError("shape.unknown-dim", f"{self.algorithm.name}: there is no dim '{dim}'; there are {', '.join(sorted(self._names))}")
             if type(extent) is not int or not 0 <= extent < 2**31:
                 raise CompilationError("shape.extent", f"{self.algorithm.name}: {dim}: expected an extent of 0 ..< 2^31, got {extent!r}")
         key = tuple(sorted(fixed.items()))
@@ -118,7 +121,7 @@ class Jit(_core.Function):
                                                              "Fix fewer dims (jit(fix=...)), or forget_kernels()")
         tuning = self.choices.tuning
         if tuning is not None and extents is not None:
-            self._tune_once(tuning, fixed, extents)
+            self._tune_once(tuning, extents)
         kernel = cache.loaded(self._key(fixed), f"{self.algorithm.name} with {_text(fixed)}",
                               lambda folder: self._generate(folder, self.choices.target, fixed),
                               lambda library: _core.Kernel(str(library), self.algorithm.name))
@@ -241,9 +244,7 @@ class Jit(_core.Function):
             return compiler.run(["show", str(file), *shape, *more])
 
     def _split(self, extents: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
-        for dim in extents:
-            if dim not in self._names:
-                raise CompilationError("shape.unknown-dim", f"{self.algorithm.name}: there is no dim '{dim}'; there are {', '.join(sorted(self._names))}")
+        self._check_dims(extents)
         fixed = {d: n for d, n in extents.items() if d in self.choices.fix}
         others = [f"{d}={n}" for d, n in extents.items() if d not in fixed]
         return fixed, ["--extents", *others] if others else []
@@ -276,7 +277,7 @@ class Jit(_core.Function):
         folders = self.choices.schedule_folders
         return self._with(schedule=None, schedule_folders=folders if out in folders else (out, *folders))
 
-    def _tune_once(self, tuning: Tuning, fixed: Mapping[str, int], extents: Mapping[str, int]) -> None:
+    def _tune_once(self, tuning: Tuning, extents: Mapping[str, int]) -> None:
         marker = Path(tuning.folder) / self.algorithm.name / "tuned.txt"
         shape = ",".join(f"{d}={n}" for d, n in sorted(extents.items()) if d in self._names)
         line = f"{self.algorithm.semantic_hash} {self.choices.target} {shape}\n"
