@@ -9,17 +9,6 @@ namespace tessera::python {
 
 namespace {
 
-// The head of NumPy's array object, whose layout NumPy has promised since 1.0 (ndarraytypes.h: PyArrayObject_fields). Reading it costs a
-// few nanoseconds, the buffer protocol over a hundred. `layout_holds` compares it with what Python says before it is relied on.
-struct NumpyArray {
-    PyObject_HEAD char *data;
-    int rank;
-    Py_ssize_t *extents, *strides;  // strides in bytes
-    PyObject *base, *dtype;
-    int flags;
-};
-constexpr int numpy_contiguous = 0x1, numpy_writeable = 0x400;
-
 struct NamedType {
     const char *numpy;  // or of ml_dtypes
     TessDType type;
@@ -44,7 +33,9 @@ constexpr NamedType named_types[] = {
     {"float6_e3m2fn", TESS_F6E3M2FN},
 };
 
-// The NumPy dtype's type, or bits 0 where kernels have no such type. Kept by the dtype's address, which is kept alive.
+}  // namespace
+
+// Kept by the dtype's address, which is kept alive.
 TessType type_of_numpy(PyObject *dtype) {
     static std::unordered_map<PyObject *, TessType> known;
     static PyObject *last = nullptr;
@@ -65,6 +56,8 @@ TessType type_of_numpy(PyObject *dtype) {
     last = dtype, last_type = found->second;
     return last_type;
 }
+
+namespace {
 
 // How tensors of one Python type are read. A type that has gone stays here, so that no other gets its address.
 struct Way {
@@ -118,6 +111,10 @@ Way way_of(PyObject *object) {
 }
 
 }  // namespace
+
+const NumpyArray *numpy_array(PyObject *object) {
+    return way_of(object).kind == Way::numpy ? reinterpret_cast<const NumpyArray *>(object) : nullptr;
+}
 
 bool Argument::take(PyObject *object) {
     release();
@@ -219,8 +216,6 @@ bool Argument::take_capsule(PyObject *object) {
     return take_dlpack(managed->tensor);
 }
 
-namespace {
-
 PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents) {
     struct Made {
         PyObject *empty = nullptr;
@@ -254,6 +249,8 @@ PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents) {
     Py_DECREF(shape);
     return result;
 }
+
+namespace {
 
 void set_error(void *, const char *kind, const char *message) { PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message); }
 

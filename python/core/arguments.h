@@ -6,6 +6,24 @@
 
 namespace tessera::python {
 
+// The head of NumPy's array object, whose layout NumPy has promised since 1.0 (ndarraytypes.h: PyArrayObject_fields). Reading it costs a
+// few nanoseconds, the buffer protocol over a hundred.
+struct NumpyArray {
+    PyObject_HEAD char *data;
+    int rank;
+    Py_ssize_t *extents, *strides;  // strides in bytes
+    PyObject *base, *dtype;
+    int flags;
+};
+constexpr int numpy_contiguous = 0x1, numpy_writeable = 0x400;
+
+// The object as NumPy's array, or null where it is none, or is of a subclass.
+const NumpyArray *numpy_array(PyObject *object);
+// The NumPy dtype's type, or bits 0 where kernels have no such type.
+TessType type_of_numpy(PyObject *dtype);
+// An array without values. Null with an exception set.
+PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents);
+
 // One argument of a call in flight.
 class Argument {
 public:

@@ -103,6 +103,8 @@ PyObject *name_argument(const FunctionObject *self, const std::string &argument)
     return raise_call_error(self, "argument", "argument '" + argument + "': " + words);
 }
 
+}  // namespace
+
 bool write_parameter(PyObject *object, const KernelParameter &parameter, unsigned char *block) {
     unsigned char *to = block + parameter.offset;
     const int type = parameter.type.code | parameter.type.bits << 8;
@@ -145,6 +147,8 @@ bool write_parameter(PyObject *object, const KernelParameter &parameter, unsigne
     }
     return true;
 }
+
+namespace {
 
 // The extent of a dim of the kernel from the arguments' tensors, or from other dims; -1: nothing tells it.
 int64_t extent_of(const State &state, const Kernel &kernel, const Argument *tensors, int32_t dim);

@@ -69,6 +69,9 @@ private:
 // Calls the kernel with the workspace of this thread and the threads of the process. The interpreter's lock is not needed.
 int32_t run_kernel(const Kernel &kernel, const TessTensor *const *tensors, const void *parameters, TessFault &fault);
 
+// A parameter's value in the block of all. False with an exception set.
+bool write_parameter(PyObject *object, const KernelParameter &parameter, unsigned char *block);
+
 // Kernel, Function and set_threads.
 void declare_kernels(nb::module_ &m);
 

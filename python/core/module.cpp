@@ -3,6 +3,7 @@
 #include "python/core/kernel.h"
 #include "python/core/schedules.h"
 #include "python/core/tiles.h"
+#include "python/core/ufunc.h"
 
 NB_MODULE(_core, m) {
     using namespace tessera::python;
@@ -18,5 +19,6 @@ NB_MODULE(_core, m) {
     declare_functions(functions);
     declare_schedules(m);
     declare_kernels(m);
+    declare_ufuncs(m);
     declare_jax(m);
 }

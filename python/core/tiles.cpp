@@ -15,6 +15,7 @@
 #include "algorithms/text/hash.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
+#include "algorithms/transform/elementwise.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 
@@ -130,6 +131,13 @@ void declare_algorithm(nb::module_ &m) {
         .def(
             "json", [](const Algorithm &a) { return to_json(a).dump(); }, "The document that every command takes in place of a name.")
         .def("text", [](const Algorithm &a) { return to_text(a); })
+        .def("check_elementwise", &check_elementwise)
+        .def(
+            "elementwise_over_rows",
+            [](const Algorithm &a, const std::vector<std::string> &repeated) {
+                return elementwise_over_rows(a, {repeated.begin(), repeated.end()});
+            },
+            nb::arg("repeated"), "An element-wise algorithm over rows and columns; inputs in `repeated` have one element for each row.")
         .def_ro("name", &Algorithm::name)
         .def_prop_ro("semantic_hash", [](const Algorithm &a) { return semantic_hash(a); })
         .def_prop_ro("surface_hash", [](const Algorithm &a) { return surface_hash(a); })

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import tessera
 from tessera import _core, cache, compiler
@@ -18,6 +18,9 @@ from tessera._core import Algorithm, Numerics
 from tessera.declare import Signature, declare, signature_of, static_value
 from tessera.errors import CompilationError
 from tessera.schedule import Schedule
+
+if TYPE_CHECKING:
+    from tessera.ufunc import Ufunc
 
 MAX_SPECIALISATIONS = 16
 MAX_ALGORITHMS = 64
@@ -229,6 +232,14 @@ class Jit(_core.Function):
     def save(self, file: str | os.PathLike[str]) -> None:
         """Writes the schedule."""
         self._own_schedule().save(file)
+
+    # ---- arrays of any shape
+
+    def ufunc(self) -> Ufunc:
+        """The function over NumPy's arrays of any shape, as numpy.ufunc: for one that is element-wise (tessera.ufunc.Ufunc)."""
+        from tessera.ufunc import Ufunc
+
+        return Ufunc(self)
 
     # ---- looking, measuring, searching, exporting
 

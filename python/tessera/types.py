@@ -28,6 +28,12 @@ u8 = DType.named("u8")
 u4 = DType.named("u4")
 bool_ = DType.named("bool")  # `bool` is Python's
 
+# What NumPy with ml_dtypes, JAX and PyTorch call those types of arrays that they have.
+ARRAY_NAMES = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3", "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2", "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0fnu": "float8_e8m0fnu",
+    "f6e2m3fn": "float6_e2m3fn", "f6e3m2fn": "float6_e3m2fn", "i64": "int64", "i32": "int32", "i8": "int8", "u8": "uint8", "bool": "bool"}
+
 
 @dataclass(frozen=True)
 class TensorType:

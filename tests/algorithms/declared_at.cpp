@@ -9,6 +9,7 @@
 #include "algorithms/build/selection.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/build/weights.h"
+#include "algorithms/functions/functions.h"
 #include "algorithms/text/hash.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"

@@ -123,6 +123,13 @@ class Algorithm:
 
     def text(self) -> str: ...
 
+    def check_elementwise(self) -> None: ...
+
+    def elementwise_over_rows(self, repeated: Sequence[str]) -> Algorithm:
+        """
+        An element-wise algorithm over rows and columns; inputs in `repeated` have one element for each row.
+        """
+
     @property
     def name(self) -> str: ...
 
@@ -537,6 +544,17 @@ def cpu_features() -> int:
 
 def cpu_count() -> int:
     """Processors that this thread may run on."""
+
+class Ufunc:
+    """
+    Ufunc(name, arguments, inputs, results, miss, other): calls kernels over arrays of any shape.
+    """
+
+    def __call__(self, *values: Any, **named: Any) -> Any: ...
+
+    def __init__(self, name: str, arguments: Sequence[str], inputs: Mapping[str, Any], results: Mapping[str, Any], miss: Callable[[list[str]], Kernel], other: Callable[..., Any], /) -> None: ...
+
+    def over(self, values: tuple[Any, ...], out: tuple[Any, ...], /) -> Any: ...
 
 def xla_handler() -> object:
     """
