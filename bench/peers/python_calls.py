@@ -40,12 +40,29 @@ def calls():
         x = np.ones(count, np.float32)
         names = {"add": add, "np": np, "x": x, "out": np.empty_like(x)}
         statements = {"ours, out": "add(x, x, out=out)", "NumPy, out": "np.add(x, x, out=out)", "ours, new result": "add(x, x)", "NumPy, new result": "x + x"}
-        add(x, x)
-        least = dict.fromkeys(statements, float("inf"))
-        for _ in range(ROUNDS):
-            for what, statement in statements.items():
-                least[what] = min(least[what], timeit.timeit(statement, globals=names, number=CALLS) / CALLS)
-        print(f"{count} elements: " + "; ".join(f"{what} {1e9 * seconds:.0f} ns" for what, seconds in least.items()))
+        print(f"{count} elements: {in_turns(statements, names, CALLS)}")
+
+
+def in_turns(statements, names, number):
+    for statement in statements.values():
+        eval(statement, names)  # compiles
+    least = dict.fromkeys(statements, float("inf"))
+    for _ in range(ROUNDS):
+        for what, statement in statements.items():
+            least[what] = min(least[what], timeit.timeit(statement, globals=names, number=number) / number)
+    return "; ".join(f"{what} {1e9 * seconds:.0f} ns" for what, seconds in least.items())
+
+
+def ufuncs():
+    plus = add.ufunc()
+    for rows, columns in ((1, 16), (1, 1024), (16, 64), (1024, 1024)):
+        x = np.ones((rows, columns), np.float32)
+        names = {"add": plus, "np": np, "x": x, "row": x[0].copy(), "column": x[:, :1].copy(), "out": np.empty_like(x), "own": x.copy()}
+        statements = {f"{whose}, {what}": f"{module}add({arguments})" for what, arguments in
+                      (("same shape", "x, x, out=out"), ("new result", "x, x"), ("a row", "x, row, out=out"), ("a column", "x, column, out=out"),
+                       ("in place", "x, own, out=own")) for whose, module in (("ours", ""), ("NumPy", "np."))}
+        with np.errstate(all="ignore"):
+            print(f"ufunc, {rows}x{columns}: {in_turns(statements, names, max(100, 20_000_000 // (1000 + x.size)))}")
 
 
 def seconds_of(program, folder):
@@ -71,4 +88,5 @@ def processes():
 if __name__ == "__main__":
     print(f"tessera {ts.__version__}, NumPy {np.__version__}, Python {sys.version.split()[0]}")
     calls()
+    ufuncs()
     processes()

@@ -216,27 +216,31 @@ bool Argument::take_capsule(PyObject *object) {
     return take_dlpack(managed->tensor);
 }
 
-PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents) {
-    struct Made {
-        PyObject *empty = nullptr;
-        std::unordered_map<uint32_t, PyObject *> dtypes;
-    };
-    static Made made;
-    if (made.empty == nullptr) {
-        made.empty = nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
-        for (const NamedType &t : named_types) {
-            nb::object numpy = nb::module_::import_("numpy");
-            try {
-                nb::object name = nb::str(t.numpy);
-                if (!nb::hasattr(numpy, t.numpy)) name = nb::module_::import_("ml_dtypes").attr(t.numpy);
-                made.dtypes[static_cast<uint32_t>(t.type)] = nb::object(numpy.attr("dtype")(name)).release().ptr();
-            } catch (nb::python_error &) {  // without ml_dtypes NumPy has not all types
-                PyErr_Clear();
-            }
-        }
+namespace {
+
+// Null where NumPy has no such type. ml_dtypes, which takes milliseconds to import, is asked for its own types alone.
+PyObject *dtype_of(TessType type) {
+    static std::unordered_map<int, PyObject *> known;
+    const auto [found, is_new] = known.try_emplace(type.code | type.bits << 8, nullptr);
+    if (!is_new) return found->second;
+    for (const NamedType &t : named_types) {
+        if (static_cast<int>(t.type) != found->first) continue;
+        const nb::object numpy = nb::module_::import_("numpy");
+        try {
+            nb::object name = nb::str(t.numpy);
+            if (!nb::hasattr(numpy, t.numpy)) name = nb::module_::import_("ml_dtypes").attr(t.numpy);
+            found->second = nb::object(numpy.attr("dtype")(name)).release().ptr();
+        } catch (nb::python_error &) { PyErr_Clear(); }
     }
-    const auto dtype = made.dtypes.find(type.code | static_cast<uint32_t>(type.bits) << 8);
-    if (dtype == made.dtypes.end()) {
+    return found->second;
+}
+
+}  // namespace
+
+PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents) {
+    static PyObject *empty = nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
+    PyObject *dtype = dtype_of(type);
+    if (dtype == nullptr) {
         PyErr_Format(PyExc_TypeError,
                      "NumPy has no dtype of %d bits with DLPack's code %d; the package ml_dtypes has more, or pass out=", type.bits,
                      type.code);
@@ -244,8 +248,8 @@ PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents) {
     }
     PyObject *shape = PyTuple_New(rank);
     for (int32_t i = 0; i < rank; i++) PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(extents[i]));
-    PyObject *arguments[] = {nullptr, shape, dtype->second};
-    PyObject *result = PyObject_Vectorcall(made.empty, arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    PyObject *arguments[] = {nullptr, shape, dtype};
+    PyObject *result = PyObject_Vectorcall(empty, arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
     Py_DECREF(shape);
     return result;
 }

@@ -127,15 +127,14 @@ Walk walk_over(const Shape &shape, const std::vector<int> &axes, const std::vect
         else all.push_back(next);
     }
     Walk walk;
-    walk.is_repeated.resize(operands.size());
-    walk.row_strides.resize(operands.size());
     if (!all.empty()) {
         walk.columns = all.back().extent;
-        for (size_t i = 0; i < operands.size(); i++) walk.is_repeated[i] = all.back().by[i] == 0;
+        for (size_t i = 0; i < operands.size(); i++) walk.repeated |= uint32_t{all.back().by[i] == 0} << i;
         all.pop_back();
     }
+    for (size_t i = 0; i < operands.size(); i++) walk.row_strides.push_back(all.empty() ? 0 : all.back().by[i]);
     if (!all.empty()) {
-        walk.rows = all.back().extent, walk.row_strides = all.back().by;
+        walk.rows = all.back().extent;
         all.pop_back();
     }
     for (Axis &axis : all) walk.loops.push_back(axis.extent), walk.by.push_back(std::move(axis.by));

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "support/containers/small_vector.h"
+
 namespace tessera::python {
 
 constexpr int max_axes = 64;  // of NumPy's arrays
@@ -37,8 +39,8 @@ Strides strides_along(const Shape &shape, const Operand &operand);
 // (NumPy's order K).
 std::vector<int> axes_by_memory(const Shape &shape, const std::vector<Strides> &operands);
 
-// along that axis, or one for the whole row where it is no result. A result's elements do not share memory.
-// along that axis, or one for the whole row where it is no result. A result's elements do not share memory.
+// Whether a kernel takes it as it is, where that is the innermost axis (-1: there is none). Its elements are aligned, and along that axis
+// they are next to each other, or one for the whole row where it is no result. A result's elements do not share memory.
 bool is_taken(const Shape &shape, const Operand &operand, const Strides &strides, int innermost, bool is_result);
 
 // Whether the bytes from the first to the last have one in common.
@@ -47,8 +49,8 @@ bool overlap(const Shape &shape, const Operand &a, const Strides &strides_of_a, 
 // rows x columns elements for one call of a kernel, and loops around it. Axes that follow each other in all operands are one.
 struct Walk {
     int64_t rows = 1, columns = 1;
-    std::vector<int64_t> row_strides;      // of each operand, in bytes
-    std::vector<bool> is_repeated;         // of each operand: one element for the whole row
+    SmallVector<int64_t, 4> row_strides;   // of each operand, in bytes
+    uint32_t repeated = 0;                 // a bit for each operand: one element for the whole row
     std::vector<int64_t> loops;            // extents, outermost first
     std::vector<std::vector<int64_t>> by;  // for each loop, of each operand: bytes
 };

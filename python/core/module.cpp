@@ -4,6 +4,7 @@
 #include "python/core/schedules.h"
 #include "python/core/tiles.h"
 #include "python/core/ufunc.h"
+#include "support/text/sha256.h"
 
 NB_MODULE(_core, m) {
     using namespace tessera::python;
@@ -20,5 +21,11 @@ NB_MODULE(_core, m) {
     declare_schedules(m);
     declare_kernels(m);
     declare_ufuncs(m);
+    m.def(
+        "sha256",
+        [](const nanobind::bytes &data) {
+            return tessera::sha256({data.c_str(), data.size()});
+        },
+        nanobind::arg("data"), "'sha256:' and hexadecimal digits, as manifests have them.");
     declare_jax(m);
 }

@@ -20,6 +20,7 @@ namespace tessera::python {
 namespace {
 
 constexpr size_t max_operands = 32, max_parameter_bytes = 512;
+constexpr int64_t few_elements = 1024;  // over which letting other threads run takes longer than the kernel
 
 struct Array {
     std::string name;
@@ -27,8 +28,13 @@ struct Array {
     size_t position;  // among the arguments; of a result, among the results
 };
 
-// Kernels by which arrays have one element for the whole row: a bit for each of `inputs`.
-using Kernels = std::map<uint32_t, std::shared_ptr<Kernel>>;
+struct Made {
+    std::shared_ptr<Kernel> kernel;
+    SmallVector<size_t, 4> positions;  // of each operand among the kernel's tensors
+};
+
+// By which arrays have one element for the whole row: a bit for each of `inputs`.
+using Kernels = std::map<uint32_t, Made>;
 
 struct Ufunc {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -133,10 +139,11 @@ private:
     PyObject *const *out_;     // of each result, or null; null: none is given
     Shape shape_;
     std::vector<int> axes_;
-    std::vector<Operand> operands_;
+    SmallVector<Operand, 4> operands_;
     std::vector<Strides> strides_;
-    std::vector<nb::object> kept_;             // copies of inputs
-    std::vector<nb::object> made_, returned_;  // by result: what the kernel writes to where that is not what was given; what a call gives
+    std::vector<nb::object> kept_;  // copies of inputs
+    SmallVector<nb::object, 2> made_,
+        returned_;  // by result: what the kernel writes to where that is not what was given; what a call gives
     Walk walk_;
 
     PyObject *given(size_t result) const { return out_ == nullptr ? nullptr : out_[result]; }
@@ -173,19 +180,19 @@ private:
     // The common case: one shape, no gaps, and perhaps single elements. One row, and no axis is looked at.
     bool whole() {
         const int64_t elements = shape_.elements();
-        std::vector<bool> is_repeated;
+        uint32_t repeated = 0;
         for (size_t i = 0; i < operands_.size(); i++) {
             const Operand &o = operands_[i];
             const bool is_one = o.rank == 0 && shape_.rank != 0;
             if (!is_one && (!is_of_shape(o, shape_) || !is_contiguous(values_[state_.inputs[i].position]))) return false;
             if (reinterpret_cast<uintptr_t>(o.data) % static_cast<uintptr_t>(o.item) != 0) return false;
-            is_repeated.push_back(is_one && elements > 1);
+            repeated |= uint32_t{is_one && elements > 1} << i;
         }
         const auto range = [&](const Operand &o, bool is_one) {
             const auto first = reinterpret_cast<uintptr_t>(o.data);
             return std::pair(first, first + static_cast<uintptr_t>(o.item * (is_one ? 1 : elements)));
         };
-        std::vector<Operand> results;
+        SmallVector<Operand, 2> results;
         for (size_t r = 0; r < state_.results.size(); r++) {
             PyObject *out = given(r);
             if (out == nullptr) continue;
@@ -193,7 +200,8 @@ private:
             if (!is_contiguous(out) || reinterpret_cast<uintptr_t>(o.data) % static_cast<uintptr_t>(o.item) != 0) return false;
             const auto mine = range(o, false);
             for (size_t i = 0; i < operands_.size() + results.size(); i++) {
-                const auto other = i < operands_.size() ? range(operands_[i], is_repeated[i]) : range(results[i - operands_.size()], false);
+                const auto other =
+                    i < operands_.size() ? range(operands_[i], (repeated >> i & 1) != 0) : range(results[i - operands_.size()], false);
                 if (mine.first < other.second && other.first < mine.second) return false;
             }
             results.push_back(o);
@@ -205,12 +213,10 @@ private:
                 if (!result.is_valid()) throw nb::python_error();
             }
             operands_.push_back(operand_of(result.ptr(), state_.results[r].type));
-            is_repeated.push_back(false);
             returned_.push_back(std::move(result));
         }
-        walk_.columns = elements;
-        walk_.is_repeated = std::move(is_repeated);
-        walk_.row_strides.resize(operands_.size());
+        walk_.columns = elements, walk_.repeated = repeated;
+        for (size_t i = 0; i < operands_.size(); i++) walk_.row_strides.push_back(0);
         return true;
     }
 
@@ -253,21 +259,27 @@ private:
         }
     }
 
-    const std::shared_ptr<Kernel> &kernel() const {
-        uint32_t repeated = 0;
-        for (size_t i = 0; i < state_.inputs.size(); i++)
-            if (walk_.columns > 1 && walk_.is_repeated[i]) repeated |= 1u << i;
+    const Array &array(size_t operand) const {
+        return operand < state_.inputs.size() ? state_.inputs[operand] : state_.results[operand - state_.inputs.size()];
+    }
+
+    Made made() const {
+        const uint32_t repeated = walk_.repeated;
         const auto found = state_.kernels.find(repeated);
         if (found != state_.kernels.end()) return found->second;
         nb::list names;
         for (size_t i = 0; i < state_.inputs.size(); i++)
             if ((repeated >> i & 1) != 0) names.append(state_.inputs[i].name);
-        auto made = nb::cast<std::shared_ptr<Kernel>>(state_.miss(names));
+        Made made{nb::cast<std::shared_ptr<Kernel>>(state_.miss(names)), {}};
+        const std::vector<KernelTensor> &tensors = made.kernel->tensors();
+        for (size_t i = 0; i < operands_.size(); i++)
+            made.positions.push_back(static_cast<size_t>(std::ranges::find(tensors, array(i).name, &KernelTensor::name) - tensors.begin()));
         return state_.kernels.try_emplace(repeated, std::move(made)).first->second;
     }
 
     void call() {
-        const std::shared_ptr<Kernel> kernel = this->kernel();
+        const Made made = this->made();  // kept, whatever another thread does meanwhile
+        const Kernel *kernel = made.kernel.get();
         alignas(8) unsigned char parameters[max_parameter_bytes];
         require(kernel->parameter_bytes() <= sizeof parameters, "the parameters of a ufunc have room");
         for (const KernelParameter &p : kernel->parameters()) {
@@ -282,23 +294,24 @@ private:
         const TessTensor *table[max_operands];
         int64_t extents[2][2] = {{walk_.rows, walk_.columns}, {walk_.rows, 1}}, strides[max_operands][2];
         for (size_t i = 0; i < operands_.size(); i++) {
-            const Array &a = i < state_.inputs.size() ? state_.inputs[i] : state_.results[i - state_.inputs.size()];
             strides[i][0] = walk_.row_strides[i] / operands_[i].item, strides[i][1] = 1;
             tensors[i] = TessTensor();
             tensors[i].data = operands_[i].data;
             tensors[i].device = {TESS_HOST, 0};
             tensors[i].rank = 2;
-            tensors[i].type = a.type;
-            tensors[i].extents = extents[walk_.is_repeated[i] && walk_.columns > 1 ? 1 : 0];
+            tensors[i].type = array(i).type;
+            tensors[i].extents = extents[walk_.repeated >> i & 1];
             tensors[i].strides = strides[i];
-            const auto at = std::ranges::find(kernel->tensors(), a.name, &KernelTensor::name) - kernel->tensors().begin();
-            table[at] = &tensors[i];
+            table[made.positions[i]] = &tensors[i];
         }
         TessFault fault = tess_fault();
+        const void *block = kernel->parameter_bytes() != 0 ? parameters : nullptr;
         int32_t status;
-        {
+        if (shape_.elements() < few_elements) {
+            status = go(*kernel, tensors, table, block, fault);
+        } else {
             const nb::gil_scoped_release free;
-            status = go(*kernel, tensors, table, kernel->parameter_bytes() != 0 ? parameters : nullptr, fault);
+            status = go(*kernel, tensors, table, block, fault);
         }
         if (status == TESS_OK) return;
         char text[512];
@@ -331,10 +344,14 @@ private:
     nb::object finished() const {
         for (size_t r = 0; r < made_.size(); r++)
             if (!made_[r].is(returned_[r])) nb::module_::import_("numpy").attr("copyto")(returned_[r], made_[r]);
+        // As NumPy, a new array without axes is given as its element.
+        const auto one = [&](size_t r) {
+            return shape_.rank == 0 && given(r) == nullptr ? nb::object(returned_[r][nb::tuple()]) : returned_[r];
+        };
+        if (returned_.size() == 1) return one(0);
         nb::list all;
-        for (size_t r = 0; r < returned_.size(); r++)  // as NumPy, a new array without axes is given as its element
-            all.append(shape_.rank == 0 && given(r) == nullptr ? nb::object(returned_[r][nb::tuple()]) : returned_[r]);
-        return all.size() == 1 ? nb::object(all[0]) : nb::object(nb::tuple(all));
+        for (size_t r = 0; r < returned_.size(); r++) all.append(one(r));
+        return nb::tuple(all);
     }
 };
 

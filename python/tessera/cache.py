@@ -11,24 +11,20 @@ from __future__ import annotations
 
 import fcntl
 import functools
-import hashlib
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from tessera import _core
 from tessera.errors import CompilationError
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     folder: Path | None  # None: off
     only: bool
 
@@ -58,11 +54,12 @@ def _absolute(folder: str) -> Path:
 def _library(entry: Path) -> Path | None:
     """The entry's library, or None where the entry is not whole."""
     try:
-        manifest = json.loads(next(entry.glob("*.manifest.json")).read_bytes())
-        [(name, wanted)] = [(n, h) for n, h in manifest["files"].items() if n.endswith(".a") and Path(n).name == n]
-        if "sha256:" + hashlib.sha256((entry / name).read_bytes()).hexdigest() == wanted:
+        [file] = [n for n in os.listdir(entry) if n.endswith(".manifest.json")]
+        manifest = json.loads((entry / file).read_bytes())
+        [(name, wanted)] = [(n, h) for n, h in manifest["files"].items() if n.endswith(".a") and os.path.basename(n) == n]
+        if _core.sha256((entry / name).read_bytes()) == wanted:
             return entry / name
-    except (OSError, StopIteration, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     return None
 
@@ -72,6 +69,8 @@ def loaded(key: str, what: str, make: Callable[[Path], None], load: Callable[[Pa
     it in errors."""
     if settings().folder is not None:
         return load(_library_of(key, what, make))
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="tessera-") as folder:
         make(Path(folder))
         made = _library(Path(folder))
@@ -89,6 +88,9 @@ def _library_of(key: str, what: str, make: Callable[[Path], None]) -> Path:
     if chosen.only:
         raise CompilationError("cache.missing", f"{what}: TESSERA_CACHE=only, and {chosen.folder} has no kernel of this key, {key}. "
                                                 "Run once without it on a machine like this one, and bring the folder along")
+    import shutil  # not where a kernel is there: these take longer to import than it to be read
+    import tempfile
+
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         opened = open(entry.parent / f"{key}.lock", "w")
@@ -114,8 +116,7 @@ def _library_of(key: str, what: str, make: Callable[[Path], None]) -> Path:
     return found
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     key: str
     kernel: str
     target: str
@@ -140,6 +141,8 @@ def entries() -> list[Entry]:
 
 def prune(older_than_s: float = 0) -> int:
     """Deletes entries of at least that age, and what killed processes left. Gives how many entries went."""
+    import shutil
+
     folder = settings().folder
     if folder is None:
         return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,6 +48,8 @@ def _words(line: str) -> str:
 
 def run(arguments: Sequence[str], *, progress: bool = False, spans: Mapping[str, tuple[str, int]] | None = None) -> str:
     """Runs a command of the generator and gives what it prints. Its errors become CompilationErrors. `progress` shows its notes as they come."""
+    import subprocess  # a kernel from the cache starts none
+
     command = [generator(), *arguments, "--errors", "json"]
     environment = {**os.environ, "TESSERA_CACHE": str(cache.settings().folder or "")}  # where derived schedules are kept, too
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8")

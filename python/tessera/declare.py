@@ -3,10 +3,9 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import inspect
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast, get_args, get_origin
+from types import FunctionType
+from typing import Any, NamedTuple, cast, get_args, get_origin
 
 from tessera import _core
 from tessera._core import Algorithm, Builder, Dim, DType, Numerics, Tile
@@ -34,16 +33,15 @@ def declaring(builder: Builder) -> Generator[Builder]:
         _current.reset(token)
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """What annotations say: arguments of kernels in order, static arguments (int, float, bool, str) with their defaults, results."""
 
     name: str
     arguments: dict[str, TensorType | ParameterType]
-    static: dict[str, Any] = field(default_factory=dict[str, Any])
-    static_types: dict[str, type] = field(default_factory=dict[str, type])
-    required_static: tuple[str, ...] = ()
-    results: tuple[TensorType | None, ...] | None = None  # None: not annotated
+    static: dict[str, Any]
+    static_types: dict[str, type]
+    required_static: tuple[str, ...]
+    results: tuple[TensorType | None, ...] | None  # None: not annotated
 
 
 _STATIC = (int, float, bool, str)
@@ -59,49 +57,65 @@ def static_value(signature: Signature, name: str, value: Any) -> Any:
     return value
 
 
+# Flags of a code object (its documentation has the numbers; `inspect` has their names, and takes longer to import than a call to declare).
+_REST, _REST_NAMED, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x4, 0x8, 0x20, 0x80, 0x200
+
+
+def _parameters(function: FunctionType) -> tuple[tuple[str, ...], dict[str, Any], str]:
+    """Names, defaults, and the name behind * or ** where there is one."""
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames[:count]
+    given = function.__defaults__ or ()
+    defaults = {**dict(zip(names[code.co_argcount - len(given):code.co_argcount], given)), **(function.__kwdefaults__ or {})}
+    rest = "" if not code.co_flags & (_REST | _REST_NAMED) else "*" * (not code.co_flags & _REST) + code.co_varnames[count]
+    return names, defaults, rest
+
+
 def signature_of(function: Callable[..., Any]) -> Signature:
-    if not inspect.isfunction(function) or inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & (_GENERATOR | _COROUTINE | _ASYNC_GENERATOR):
         raise CompilationError("python.function", f"jit takes a plain function of Python, got {function!r}")
     name = function.__name__
 
     def refuse(message: str) -> CompilationError:
         return CompilationError("python.annotation", f"{name}: {message}", function.__code__.co_filename, function.__code__.co_firstlineno)
 
-    hints = inspect.get_annotations(function, eval_str=True)
+    plain = function
+    while isinstance(getattr(plain, "__wrapped__", None), FunctionType):  # a decorator's wrapper says no more than what it wraps
+        plain = cast("FunctionType", getattr(plain, "__wrapped__"))
+    hints = {n: eval(hint, plain.__globals__) if isinstance(hint, str) else hint for n, hint in plain.__annotations__.items()}
     arguments: dict[str, TensorType | ParameterType] = {}
     static: dict[str, Any] = {}
     types: dict[str, type] = {}
     required: list[str] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise CompilationError("python.annotation", f"{name}: argument '*{parameter.name}': a kernel has a fixed number of arguments; name each of them",
-                                   function.__code__.co_filename, function.__code__.co_firstlineno)
-        hint = hints.get(parameter.name)
+    parameters, defaults, rest = _parameters(plain)
+    if rest:
+        raise refuse(f"argument '*{rest}': a kernel has a fixed number of arguments; name each of them")
+    for parameter in parameters:
+        hint = hints.get(parameter)
         if isinstance(hint, DType):
             hint = ParameterType(hint)
-        if parameter.name == "out":
+        if parameter == "out":
             raise refuse("no argument may be called 'out', which is where calls take the memory of results")
         if isinstance(hint, (TensorType, ParameterType)):
-            if parameter.default is not parameter.empty:
-                raise refuse(f"argument '{parameter.name}': a kernel's arguments have no defaults; static ones (int, float, bool, str) have")
-            arguments[parameter.name] = hint
-        elif hint in _STATIC or (hint is None and parameter.default is not parameter.empty):
+            if parameter in defaults:
+                raise refuse(f"argument '{parameter}': a kernel's arguments have no defaults; static ones (int, float, bool, str) have")
+            arguments[parameter] = hint
+        elif hint in _STATIC or (hint is None and parameter in defaults):
             if hint in _STATIC:
-                types[parameter.name] = hint
-            if parameter.default is parameter.empty:
-                required.append(parameter.name)
+                types[parameter] = hint
+            if parameter in defaults:
+                static[parameter] = defaults[parameter]
             else:
-                static[parameter.name] = parameter.default
+                required.append(parameter)
         else:
-            raise CompilationError("python.annotation",
-                                   f"{name}: argument '{parameter.name}': expected an annotation such as Tensor[\"M\", \"K\", f32], State[...], "
-                                   f"f32, Param[f32, 0, 1], or int, float, bool or str for what the kernel is made for; got {hint!r}",
-                                   function.__code__.co_filename, function.__code__.co_firstlineno)
+            raise refuse(f"argument '{parameter}': expected an annotation such as Tensor[\"M\", \"K\", f32], State[...], "
+                         f"f32, Param[f32, 0, 1], or int, float, bool or str for what the kernel is made for; got {hint!r}")
     result = hints.get("return")
     results: tuple[TensorType | None, ...] | None = None
     if isinstance(result, TensorType):
         results = (result,)
-    elif isinstance(result, tuple):
+    elif isinstance(result, tuple) and not isinstance(result, ParameterType):
         results = cast("tuple[TensorType | None, ...]", result)
     elif get_origin(result) is tuple:
         results = tuple(a if isinstance(a, TensorType) else None for a in get_args(result))

@@ -1,16 +1,13 @@
 """Functions that declare algorithms, as functions that compute."""
 from __future__ import annotations
 
-import dataclasses
 import functools
-import hashlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import tessera
 from tessera import _core, cache, compiler
@@ -26,8 +23,7 @@ MAX_SPECIALISATIONS = 16
 MAX_ALGORITHMS = 64
 
 
-@dataclasses.dataclass(frozen=True)
-class Tuning:
+class Tuning(NamedTuple):
     """What kernel.autotune asks for: a search at the first call of each shape."""
 
     space: Mapping[str, Sequence[Any]]
@@ -36,8 +32,7 @@ class Tuning:
     folder: str
 
 
-@dataclasses.dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """How a function's kernels are made."""
 
     fix: tuple[str, ...] = ()
@@ -89,7 +84,7 @@ class Jit(_core.Function):
         return self.algorithm.json()
 
     def _with(self, **changes: Any) -> Jit:
-        return Jit(self.algorithm, dataclasses.replace(self.choices, **changes), self._arguments)
+        return Jit(self.algorithm, self.choices._replace(**changes), self._arguments)
 
     def _extents_of(self, values: Sequence[Any]) -> dict[str, int]:
         extents: dict[str, int] = {}
@@ -141,11 +136,11 @@ class Jit(_core.Function):
     def _key(self, fixed: Mapping[str, int]) -> str:
         schedule = self.choices.schedule
         said = [s.text for s in (schedule, *schedule.ancestors())] if isinstance(schedule, Schedule) else schedule
-        folders = [[str(f), hashlib.sha256(f.read_bytes()).hexdigest()] for folder in self.choices.schedule_folders
+        folders = [[str(f), _core.sha256(f.read_bytes())] for folder in self.choices.schedule_folders
                    for f in sorted(Path(folder).rglob("*.json"))]
         parts = [tessera.__version__, compiler.generator_identity(), self.json, sorted(fixed.items()), said, folders, self.choices.target,
                  _core.cpu_features() if "host" in self.choices.target else 0]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return _core.sha256(json.dumps(parts).encode()).removeprefix("sha256:")
 
     def _arguments_of(self, folder: Path, target: str, fixed: Mapping[str, int]) -> list[str]:
         """What the commands are told; files that they read are written to the folder."""
@@ -166,6 +161,8 @@ class Jit(_core.Function):
         return said
 
     def _run(self, command: str, more: Sequence[str], target: str, fixed: Mapping[str, int], *, progress: bool = False) -> str:
+        import tempfile  # a kernel from the cache needs neither this nor a process
+
         with tempfile.TemporaryDirectory(prefix="tessera-") as folder:
             return compiler.run([command, *self._arguments_of(Path(folder), target, fixed), *more], progress=progress, spans=self.algorithm.spans)
 
@@ -248,6 +245,8 @@ class Jit(_core.Function):
         more = ["--what", what, "--quiet"]
         if what not in ("algorithm", "shapes"):
             return self._run("show", more, target or self.choices.target, fixed)
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="tessera-") as folder:  # no schedule and no target changes these
             file = Path(folder) / f"{self.algorithm.name}.json"
             file.write_text(self.json, encoding="utf-8")
@@ -363,7 +362,7 @@ class JitFamily:
         return self.specialised(**static)(*values, **named)
 
     def _retuned(self, tuning: Tuning) -> JitFamily:
-        return JitFamily(self._function, self._signature, dataclasses.replace(self._choices, tuning=tuning), self._numerics)
+        return JitFamily(self._function, self._signature, self._choices._replace(tuning=tuning), self._numerics)
 
 
 @overload
@@ -389,7 +388,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, fix: Sequence[str] = (
     def wrap(f: Callable[..., Any]) -> Any:
         signature = signature_of(f)
         if name:
-            signature = dataclasses.replace(signature, name=name)
+            signature = signature._replace(name=name)
         if signature.static or signature.required_static:
             return JitFamily(f, signature, choices, numerics)
         made = Jit(declare(f, signature, {}, numerics, signature.name), choices, list(signature.arguments))

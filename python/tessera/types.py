@@ -1,8 +1,7 @@
 """Annotations of functions: what a tensor or a parameter is."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tessera._core import Dim, DType, Numerics
 from tessera.errors import CompilationError
@@ -35,8 +34,7 @@ ARRAY_NAMES = {
     "f6e2m3fn": "float6_e2m3fn", "f6e3m2fn": "float6_e3m2fn", "i64": "int64", "i32": "int32", "i8": "int8", "u8": "uint8", "bool": "bool"}
 
 
-@dataclass(frozen=True)
-class TensorType:
+class TensorType(NamedTuple):
     """A tensor of named dims: Tensor["M", "K", f32]. Without a type it is stored as the policy says."""
 
     dims: tuple[str | int | Dim, ...]
@@ -45,8 +43,7 @@ class TensorType:
     is_state: bool = False
 
 
-@dataclass(frozen=True)
-class ParameterType:
+class ParameterType(NamedTuple):
     """A scalar argument, and the values that a call may give it."""
 
     dtype: DType

@@ -131,3 +131,24 @@ def test_the_key_has_all_that_matters(cache_folder):
     keys = {base._key({}), base._key({"M": 4}), base.with_schedule("derived")._key({}), base._with(target="avx2")._key({}),
             base.with_schedule(base._own_schedule().stage("y", vector={"M": 8}))._key({})}
     assert len(keys) == 5 and third()._key({}) == base._key({})
+
+
+def test_a_kernel_from_the_cache_needs_few_modules(cache_folder):
+    """What takes longer to import than the kernel to be found is not imported."""
+    program = """
+import sys
+import numpy as np
+from tessera import Tensor, f32, jit
+@jit(schedule="none")
+def add(x: Tensor["M", "N", f32], z: Tensor["M", "N", f32]) -> Tensor["M", "N", f32]:
+    return x + z
+x = np.ones((2, 3), np.float32)
+assert (add(x, x) == 2).all()
+print(*sorted({"dataclasses", "hashlib", "inspect", "ml_dtypes", "shutil", "subprocess", "tempfile"} & set(sys.modules)))
+"""
+    environment = {**os.environ, "TESSERA_CACHE": str(cache_folder)}
+    for only in (False, True):
+        if only:
+            environment["TESSERA_CACHE"] = f"only:{cache_folder}"
+        ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == "\n", ran.stdout

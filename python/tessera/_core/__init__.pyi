@@ -556,6 +556,9 @@ class Ufunc:
 
     def over(self, values: tuple[Any, ...], out: tuple[Any, ...], /) -> Any: ...
 
+def sha256(data: bytes) -> str:
+    """'sha256:' and hexadecimal digits, as manifests have them."""
+
 def xla_handler() -> object:
     """
     The handler that XLA calls for all kernels, for jax.ffi.register_ffi_target.
