@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/evaluate/stored_array.h"
 #include "algorithms/quantization/quantized_values.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
@@ -51,35 +52,10 @@ const Preset *preset_named(const std::string &format) {
     return nullptr;
 }
 
-struct StoredType {
-    DType type;
-    const char *name;  // in safetensors
-};
-constexpr StoredType stored_types[] = {
-    {DType::f32, "F32"},
-    {DType::f64, "F64"},
-    {DType::f16, "F16"},
-    {DType::bf16, "BF16"},
-    {DType::i8, "I8"},
-    {DType::u8, "U8"},
-    {DType::f8e4m3fn, "F8_E4M3"},
-    {DType::f8e5m2, "F8_E5M2"},
-    {DType::f8e4m3fnuz, "F8_E4M3FNUZ"},
-    {DType::f8e5m2fnuz, "F8_E5M2FNUZ"},
-    {DType::f8e8m0fnu, "F8_E8M0"},
-};
-
-const char *stored_name(DType type) {
-    for (const StoredType &t : stored_types)
-        if (t.type == type) return t.name;
-    throw InternalError("codes and scales have types that a file can keep");
-}
-
 // What may be quantised: floats of two bytes or more.
-const StoredType *wide_float(const SafeTensor &t) {
-    for (const StoredType &known : stored_types)
-        if (t.type == known.name && is_float(known.type) && size_of(known.type) > 1) return &known;
-    return nullptr;
+std::optional<DType> wide_float(const SafeTensor &t) {
+    const std::optional<DType> type = dtype_of_safetensors(t.type);
+    return type && is_float(*type) && size_of(*type) > 1 ? type : std::nullopt;
 }
 
 std::vector<float> values_of(std::string_view bytes, DType type) {
@@ -227,7 +203,7 @@ int run(const QuantizeOptions &o) {
             continue;
         }
         try {
-            const DType type = wide_float(t)->type;
+            const DType type = *wide_float(t);
             const std::vector<float> values = values_of(t.bytes, type);
             const QuantizedValues q = quantize(values, t.extents, plan.blocks(t.extents.size()), *plan.format, plan.rule);
             const std::vector<StoredTensor> real = stored_tensors(q, t.name, o.transpose);
@@ -240,7 +216,7 @@ int run(const QuantizeOptions &o) {
                             "tensor '" + t.name + "' of '" + o.file + "': " + error.message() + " --keep leaves a tensor as it is.");
         }
         for (const StoredTensor &stored : kept.back())
-            written.push_back({stored.name, stored_name(stored.type), stored.extents, stored.bytes});
+            written.push_back({stored.name, safetensors_type(stored.type).value(), stored.extents, stored.bytes});
         about["tensors"][t.name] = plan.document(t, o.transpose);
     }
     if (rows.empty()) {

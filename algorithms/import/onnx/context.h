@@ -1,0 +1,139 @@
+// What a node's handler has: the node, the values of its inputs, and ways to make values. Handlers are in operators*.cpp.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "algorithms/import/onnx/model.h"
+#include "algorithms/import/onnx/value.h"
+#include "algorithms/index/bounds.h"
+
+namespace tessera::onnx {
+
+// A constant that the program takes as an input.
+struct Weight {
+    std::string name;  // of the program's input
+    Array array;       // in the order of the input's dims
+};
+
+// The builder of one algorithm, and what its values have in common: canonical dims, one for each extent, so that values of one shape
+// have one set of dims, and element-wise work on them renames nothing.
+class Space {
+public:
+    Space(const std::string &name, const Numerics &numerics) : f(name, numerics) {}
+
+    Builder f;
+    std::vector<Weight> weights;
+
+    // A symbolic dim of the program, of at least one element.
+    Expr symbol(const std::string &name);
+    Expr simplified(const Expr &extent) const;
+    bool same(const Expr &a, const Expr &b) const;
+    // A dim of that extent which is none of `taken`.
+    Dim dim(const Expr &extent, const std::set<std::string> &taken);
+    // A name for a tensor or stage like `wanted` that nothing has yet.
+    std::string fresh(const std::string &wanted);
+    const Bounds &bounds() const { return bounds_; }
+
+    // A table of known integers that expressions may read before it is replaced by what it holds (resolved).
+    Expr read_known(const std::shared_ptr<const std::vector<Expr>> &known, const std::vector<Axis> &axes, DType dtype);
+    // The expression with its reads of known integers in their place.
+    Expr resolved(const Expr &e) const;
+    // The same of type index, where the expression is one of integers or truths without loads (truths stay); else undefined.
+    Expr as_index(const Expr &e) const;
+    // The input of a constant, declared when it is first asked for.
+    // In memory its axes lie in this order, outermost first; none: ONNX's. The first that asks decides.
+    Tile weight(const Value &constant, const std::vector<int64_t> &order = {});
+
+private:
+    Bounds bounds_;
+    std::vector<std::pair<Expr, std::vector<Dim>>> dims_;  // by extent
+    std::set<std::string> names_, dim_names_;
+    struct Table {
+        std::shared_ptr<const std::vector<Expr>> known;
+        std::vector<int64_t> extents;
+    };
+    std::map<std::string, Table> tables_;
+    std::map<const Array *, Tile> made_;
+    std::vector<std::shared_ptr<const Array>> kept_;  // whose addresses `made_` has
+};
+
+// Runs graphs within graphs (If, Loop, Scan).
+class Runner {
+public:
+    virtual ~Runner() = default;
+    // The outputs of a graph whose inputs are given, in the scope of the node that has it.
+    virtual std::vector<Value> run(const Graph &graph, const std::vector<Value> &inputs) = 0;
+};
+
+class Context {
+public:
+    Context(Space &space, const Node &node, std::vector<Value> inputs, int64_t opset, const Model &model, Runner *runner)
+        : space(space), f(space.f), node(node), opset(opset), model(model), runner(runner), inputs_(std::move(inputs)) {}
+
+    Space &space;
+    Builder &f;
+    const Node &node;
+    const int64_t opset;  // of the node's domain
+    const Model &model;
+    Runner *const runner;
+
+    // Inputs.
+    size_t inputs() const { return inputs_.size(); }
+    bool has(size_t i) const { return node.has_input(i) && i < inputs_.size(); }
+    const Value &in(size_t i) const;  // UserError onnx.input where it is left out
+    Tile tile(size_t i) { return tile(in(i)); }
+    Tile tile(const Value &value);  // over the dims of its axes; a bool as bool
+    // A constant is laid out in this order of its axes.
+    Tile tile_in_order(const Value &value, const std::vector<int64_t> &order);
+    // The same cast to an arithmetic type.
+    Tile tile(const Value &value, DType type);
+    // Elements that must be known when the model is imported: over extents, as numbers. UserError onnx.unknown with `what`.
+    std::vector<Expr> integers(size_t i, const char *what) const;
+    std::vector<int64_t> numbers(size_t i, const char *what) const;
+    std::vector<double> reals(size_t i, const char *what) const;
+    // An attribute that is an input in newer opsets.
+    std::vector<int64_t> numbers(const char *attribute, size_t input, const std::vector<int64_t> &otherwise = {}) const;
+    // The number of an axis that may count from the end. UserError onnx.axis.
+    int64_t axis(int64_t number, int64_t rank) const;
+    std::vector<int64_t> axes(std::vector<int64_t> numbers, int64_t rank) const;
+    // An extent that must be a number. UserError onnx.extent.
+    int64_t fixed(const Axis &axis, const char *what) const;
+
+    // Values.
+    Axis new_axis(const Expr &extent, const std::vector<Axis> &others) const;
+    std::vector<Axis> new_axes(const std::vector<Expr> &extents) const;
+    Dim dim(const Axis &axis) const;  // InternalError where it has none
+    // The value's tile with a dim for each axis, also for those along which it does not vary. `axes` are those of the result.
+    Tile spread(const Value &value, std::vector<Axis> &axes);
+    // The tile read at these positions, one for each axis of the value; its dims are those of `axes`, and of what the positions use.
+    Tile read(const Value &value, const std::vector<Expr> &at, const std::vector<Axis> &axes);
+    // Several values as tiles over common dims, as NumPy broadcasts them. UserError onnx.broadcast.
+    std::vector<Tile> broadcast(const std::vector<Value> &values, std::vector<Axis> &axes);
+    // The value with these dims for its axes, whose extents are the same (an axis without a dim stays without).
+    Value renamed(const Value &value, const std::vector<Axis> &axes);
+    // A result: rounded to `dtype`. Axes whose dim the tile lacks are axes along which it does not vary.
+    Value result(const Tile &tile, std::vector<Axis> axes, DType dtype) const;
+    Value constant(Array array) const;
+    Value integers_value(std::vector<Expr> elements, const std::vector<int64_t> &extents, DType dtype = DType::i64) const;
+    // One tile of the result's type for each value, and what `make` makes of them, element by element.
+    template <class Make>
+    std::vector<Value> element_wise(const std::vector<Value> &values, DType dtype, Make make) {
+        std::vector<Axis> axes;
+        const std::vector<Tile> tiles = broadcast(values, axes);
+        return {result(ordered(make(tiles), tiles), axes, dtype)};
+    }
+    // The tile with its dims in the order of the operand that has the most.
+    static Tile ordered(const Tile &tile, const std::vector<Tile> &operands);
+    // The value as a stage, where computing it again for each reader costs more than keeping it.
+    Value kept(const Value &value);
+    std::string stage_name() const;  // like the node's, fresh
+
+    [[noreturn]] void refuse(const std::string &why, const std::string &remedy, const char *id = "onnx.unsupported") const;
+
+private:
+    std::vector<Value> inputs_;
+};
+
+}  // namespace tessera::onnx

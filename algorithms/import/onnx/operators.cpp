@@ -1,0 +1,24 @@
+#include "algorithms/import/onnx/operators.h"
+
+#include <map>
+
+namespace tessera::onnx {
+
+std::vector<Operator> all_operators() {
+    std::vector<Operator> all;
+    for (const auto &part : {arithmetic_operators(), shape_operators(), reduction_operators(), network_operators()})
+        all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+const Operator *find_operator(const std::string &domain, const std::string &name) {
+    static const std::map<std::pair<std::string, std::string>, Operator> rows = [] {
+        std::map<std::pair<std::string, std::string>, Operator> by_name;
+        for (const Operator &o : all_operators()) by_name[{o.domain, o.name}] = o;
+        return by_name;
+    }();
+    const auto it = rows.find({domain, name});
+    return it == rows.end() ? nullptr : &it->second;
+}
+
+}  // namespace tessera::onnx

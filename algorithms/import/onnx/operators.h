@@ -1,0 +1,27 @@
+// The operators that are understood: a row each.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "algorithms/import/onnx/context.h"
+
+namespace tessera::onnx {
+
+using Handler = std::vector<Value> (*)(Context &);
+
+struct Operator {
+    const char *name;
+    Handler handler;
+    const char *domain = "";
+};
+
+// By topic, each in a file of its own.
+std::vector<Operator> arithmetic_operators();  // operators_arithmetic.cpp: element by element
+std::vector<Operator> shape_operators();       // operators_shape.cpp: views, joins, slices
+std::vector<Operator> reduction_operators();   // operators_reduction.cpp: folds over axes
+std::vector<Operator> network_operators();     // operators_network.cpp: products, convolutions, pools, normalizations
+
+const Operator *find_operator(const std::string &domain, const std::string &name);
+std::vector<Operator> all_operators();
+
+}  // namespace tessera::onnx

@@ -1,0 +1,250 @@
+// Operators that work element by element, with NumPy's broadcasting.
+#include <cmath>
+
+#include "algorithms/build/tile_functions.h"
+#include "algorithms/import/onnx/operators.h"
+
+namespace tessera::onnx {
+
+namespace {
+
+using Tiles = std::vector<Tile>;
+
+template <class Make>
+std::vector<Value> of_one(Context &c, Make make) {
+    return c.element_wise({c.in(0)}, c.in(0).dtype, [&](const Tiles &t) { return make(t[0]); });
+}
+template <class Make>
+std::vector<Value> of_two(Context &c, Make make) {
+    return c.element_wise({c.in(0), c.in(1)}, c.in(0).dtype, [&](const Tiles &t) { return make(t[0], t[1]); });
+}
+template <class Make>
+std::vector<Value> compared(Context &c, Make make) {
+    return c.element_wise({c.in(0), c.in(1)}, DType::boolean, [&](const Tiles &t) { return make(t[0], t[1]); });
+}
+
+// Integers round to zero, as C does.
+Tile divided(const Tile &a, const Tile &b) {
+    if (is_float(a.dtype())) return a / b;
+    const Tile down = a / b;
+    return select((a % b) != 0.0 && ((a < 0.0) != (b < 0.0)), down + 1.0, down);
+}
+
+Tile remainder(Context &c, const Tile &a, const Tile &b) {
+    const bool truncates = c.node.integer("fmod", 0) != 0;
+    if (!is_float(a.dtype())) return truncates ? a - divided(a, b) * b : a % b;
+    if (!truncates) c.refuse("fmod is 0 for numbers that are no integers, which ONNX does not allow.", "Check the exporter.");
+    // Exact where the quotient has at most 53 bits; C's fmod is exact always.
+    const Tile wide_a = cast(DType::f64, a), wide_b = cast(DType::f64, b);
+    const Tile rest = fma(-trunc(wide_a / wide_b), wide_b, wide_a);
+    const Tile in_range = select(rest * wide_a < 0.0, rest + select(wide_a < 0.0, -abs(wide_b), abs(wide_b)), rest);
+    return cast(a.dtype(), in_range);
+}
+
+std::vector<Value> power(Context &c) {
+    const Value &x = c.in(0), &y = c.in(1);
+    if (y.is_constant() && y.constant->size() == 1 && is_float(x.dtype)) {
+        const double exponent = y.constant->values()[0];
+        if (exponent == std::trunc(exponent) && std::abs(exponent) <= 16)
+            return of_one(c, [&](const Tile &t) { return pow(t, static_cast<int>(exponent)); });
+    }
+    return of_two(c, [&](const Tile &a, const Tile &b) {
+        if (is_float(a.dtype())) return pow(a, cast(a.dtype(), b));
+        return cast(a.dtype(), round(pow(cast(DType::f64, a), cast(DType::f64, b))));
+    });
+}
+
+template <class Combine>
+std::vector<Value> of_all(Context &c, Combine combine) {
+    std::vector<Value> values;
+    for (size_t i = 0; i < c.inputs(); i++) values.push_back(c.in(i));
+    return c.element_wise(values, c.in(0).dtype, [&](const Tiles &t) {
+        Tile all = t[0];
+        for (size_t i = 1; i < t.size(); i++) all = combine(all, t[i]);
+        return all;
+    });
+}
+
+std::vector<Value> mean_of_all(Context &c) {
+    const double part = 1.0 / static_cast<double>(c.inputs());
+    std::vector<Value> sum = of_all(c, [](const Tile &a, const Tile &b) { return a + b; });
+    sum[0].tile = sum[0].tile * part;
+    return sum;
+}
+
+Tile sign(const Tile &x) {
+    const Tile one = x.builder().scalar(x.dtype(), 1), zero = x.builder().scalar(x.dtype(), 0);
+    const Tile known = select(x > 0.0, one, select(x < 0.0, zero - one, zero));
+    return is_float(x.dtype()) ? select(x == x, known, x) : known;
+}
+
+std::vector<Value> clip(Context &c) {
+    std::vector<Value> values = {c.in(0)};
+    const bool has_low = c.has(1) || c.node.find("min"), has_high = c.has(2) || c.node.find("max");
+    if (c.has(1)) values.push_back(c.in(1));
+    if (c.has(2)) values.push_back(c.in(2));
+    return c.element_wise(values, c.in(0).dtype, [&](const Tiles &t) {
+        Tile x = t[0];
+        size_t next = 1;
+        if (c.has(1)) x = max(x, t[next++]);
+        else if (has_low) x = max(x, c.node.real("min", 0));
+        if (c.has(2)) x = min(x, t[next]);
+        else if (has_high) x = min(x, c.node.real("max", 0));
+        return x;
+    });
+}
+
+// 1 where it is true.
+Tile truth(const Tile &x) { return x.dtype() == DType::boolean ? x : x != 0.0; }
+
+Tile converted(Context &c, const Tile &x, DType to) {
+    const DType type = computed_as(to);
+    if (to == DType::boolean) return truth(x);
+    const bool saturates = is_coded_float(to) && c.node.integer("saturate", 1) != 0;
+    if (x.dtype() == DType::boolean) return cast(type, cast(DType::i32, x));
+    if (is_float(x.dtype()) && !is_float(to)) return cast(type, trunc(x));
+    if (to != type) return cast(type, cast(to, x, Rounding::nearest_even, saturates));
+    return cast(type, x);
+}
+
+std::vector<Value> cast_to(Context &c, DType to) {
+    if (!is_float(to) && !is_arithmetic(to) && is_float(c.in(0).dtype))  // to a narrow integer, by way of a wide one
+        return c.element_wise({c.in(0)}, to, [&](const Tiles &t) { return cast(DType::i32, trunc(t[0])); });
+    return c.element_wise({c.in(0)}, to, [&](const Tiles &t) { return converted(c, t[0], to); });
+}
+
+std::vector<Value> cast_handler(Context &c) {
+    const auto number = static_cast<int32_t>(c.node.integer("to"));
+    const std::optional<DType> to = dtype_of(number);
+    if (!to) c.refuse("it casts to " + type_name(number) + ", which Tessera does not have.", "Cast to another type.", "onnx.type");
+    return cast_to(c, *to);
+}
+
+std::vector<Value> where(Context &c) {
+    return c.element_wise({c.in(1), c.in(2), c.in(0)}, c.in(1).dtype, [](const Tiles &t) { return select(truth(t[2]), t[0], t[1]); });
+}
+
+Tile leaky(const Tile &x, double slope) { return select(x < 0.0, x * slope, x); }
+Tile hard_sigmoid(const Tile &x, double alpha, double beta) { return max(min(x * alpha + beta, 1.0), 0.0); }
+
+std::vector<Value> gelu_handler(Context &c) {
+    const bool tanh_form = c.node.text("approximate", "none") == "tanh";
+    return of_one(c, [&](const Tile &x) { return tanh_form ? gelu_tanh(x) : gelu(x); });
+}
+
+std::vector<Value> is_infinite(Context &c) {
+    const bool positive = c.node.integer("detect_positive", 1) != 0, negative = c.node.integer("detect_negative", 1) != 0;
+    return c.element_wise({c.in(0)}, DType::boolean, [&](const Tiles &t) {
+        const Tile infinity(&c.f, tessera::constant(t[0].dtype(), INFINITY), {}),
+            minus(&c.f, tessera::constant(t[0].dtype(), -INFINITY), {});
+        const Tile no(&c.f, constant_int(DType::boolean, 0), {});
+        return (positive ? t[0] == infinity : no) || (negative ? t[0] == minus : no);
+    });
+}
+
+std::vector<Value> shift(Context &c) {
+    const bool left = c.node.text("direction", "LEFT") == "LEFT";
+    return of_two(c, [&](const Tile &a, const Tile &b) { return left ? a << b : a >> b; });
+}
+
+std::vector<Value> same(Context &c) { return {c.in(0)}; }
+
+std::vector<Value> dropout(Context &c) {
+    if (c.has(2)) {
+        const std::vector<int64_t> training = c.numbers(2, "training_mode");
+        if (!training.empty() && training[0] && !(c.has(1) && c.reals(1, "ratio")[0] == 0))
+            c.refuse("it drops out, in training mode.", "Export the model for inference.");
+    }
+    Value mask =
+        c.element_wise({c.in(0)}, DType::boolean, [&](const Tiles &) { return Tile(&c.f, constant_int(DType::boolean, 1), {}); })[0];
+    return {c.in(0), mask};
+}
+
+}  // namespace
+
+std::vector<Operator> arithmetic_operators() {
+    return {
+        {"Add", [](Context &c) { return of_two(c, [](const Tile &a, const Tile &b) { return a + b; }); }},
+        {"Sub", [](Context &c) { return of_two(c, [](const Tile &a, const Tile &b) { return a - b; }); }},
+        {"Mul", [](Context &c) { return of_two(c, [](const Tile &a, const Tile &b) { return a * b; }); }},
+        {"Div", [](Context &c) { return of_two(c, divided); }},
+        {"Mod", [](Context &c) { return of_two(c, [&](const Tile &a, const Tile &b) { return remainder(c, a, b); }); }},
+        {"Pow", power},
+        {"Neg", [](Context &c) { return of_one(c, [](const Tile &x) { return -x; }); }},
+        {"Abs", [](Context &c) { return of_one(c, [](const Tile &x) { return abs(x); }); }},
+        {"Sqrt", [](Context &c) { return of_one(c, [](const Tile &x) { return sqrt(x); }); }},
+        {"Reciprocal", [](Context &c) { return of_one(c, [](const Tile &x) { return 1.0 / x; }); }},
+        {"Exp", [](Context &c) { return of_one(c, [](const Tile &x) { return exp(x); }); }},
+        {"Log", [](Context &c) { return of_one(c, [](const Tile &x) { return log(x); }); }},
+        {"Sin", [](Context &c) { return of_one(c, [](const Tile &x) { return sin(x); }); }},
+        {"Cos", [](Context &c) { return of_one(c, [](const Tile &x) { return cos(x); }); }},
+        {"Atan", [](Context &c) { return of_one(c, [](const Tile &x) { return atan(x); }); }},
+        {"Erf", [](Context &c) { return of_one(c, [](const Tile &x) { return erf(x); }); }},
+        {"Tanh", [](Context &c) { return of_one(c, [](const Tile &x) { return tanh(x); }); }},
+        {"Sigmoid", [](Context &c) { return of_one(c, [](const Tile &x) { return sigmoid(x); }); }},
+        {"Softplus", [](Context &c) { return of_one(c, [](const Tile &x) { return softplus(x); }); }},
+        {"Softsign", [](Context &c) { return of_one(c, [](const Tile &x) { return x / (abs(x) + 1.0); }); }},
+        {"Floor", [](Context &c) { return of_one(c, [](const Tile &x) { return floor(x); }); }},
+        {"Ceil", [](Context &c) { return of_one(c, [](const Tile &x) { return ceil(x); }); }},
+        {"Round", [](Context &c) { return of_one(c, [](const Tile &x) { return round(x); }); }},
+        {"Sign", [](Context &c) { return of_one(c, sign); }},
+        {"Relu", [](Context &c) { return of_one(c, [](const Tile &x) { return max(x, 0.0); }); }},
+        {"LeakyRelu", [](Context &c) { return of_one(c, [&](const Tile &x) { return leaky(x, c.node.real("alpha", 0.01)); }); }},
+        {"PRelu", [](Context &c) { return of_two(c, [](const Tile &x, const Tile &s) { return select(x < 0.0, x * s, x); }); }},
+        {"ThresholdedRelu",
+         [](Context &c) { return of_one(c, [&](const Tile &x) { return select(x > c.node.real("alpha", 1), x, x * 0.0); }); }},
+        {"Elu",
+         [](Context &c) { return of_one(c, [&](const Tile &x) { return select(x < 0.0, expm1(x) * c.node.real("alpha", 1), x); }); }},
+        {"Celu",
+         [](Context &c) {
+             const double alpha = c.node.real("alpha", 1);
+             return of_one(c, [&](const Tile &x) { return max(x, 0.0) + min(expm1(x * (1 / alpha)) * alpha, 0.0); });
+         }},
+        {"Selu",
+         [](Context &c) {
+             const double alpha = c.node.real("alpha", 1.67326319217681884765625), gamma = c.node.real("gamma", 1.05070102214813232421875);
+             return of_one(c, [&](const Tile &x) { return select(x > 0.0, x, expm1(x) * alpha) * gamma; });
+         }},
+        {"HardSigmoid",
+         [](Context &c) {
+             return of_one(c, [&](const Tile &x) { return hard_sigmoid(x, c.node.real("alpha", 0.2), c.node.real("beta", 0.5)); });
+         }},
+        {"HardSwish", [](Context &c) { return of_one(c, [](const Tile &x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }); }},
+        {"Mish", [](Context &c) { return of_one(c, [](const Tile &x) { return x * tanh(softplus(x)); }); }},
+        {"Swish", [](Context &c) { return of_one(c, [&](const Tile &x) { return x * sigmoid(x * c.node.real("alpha", 1)); }); }},
+        {"Shrink",
+         [](Context &c) {
+             const double lambda = c.node.real("lambd", 0.5), bias = c.node.real("bias", 0);
+             return of_one(c, [&](const Tile &x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, x * 0.0)); });
+         }},
+        {"Gelu", gelu_handler},
+        {"Clip", clip},
+        {"Min", [](Context &c) { return of_all(c, [](const Tile &a, const Tile &b) { return min(a, b); }); }},
+        {"Max", [](Context &c) { return of_all(c, [](const Tile &a, const Tile &b) { return max(a, b); }); }},
+        {"Sum", [](Context &c) { return of_all(c, [](const Tile &a, const Tile &b) { return a + b; }); }},
+        {"Mean", mean_of_all},
+        {"Equal", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a == b; }); }},
+        {"Less", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a < b; }); }},
+        {"LessOrEqual", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a <= b; }); }},
+        {"Greater", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a > b; }); }},
+        {"GreaterOrEqual", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a >= b; }); }},
+        {"And", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a && b; }); }},
+        {"Or", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a || b; }); }},
+        {"Xor", [](Context &c) { return compared(c, [](const Tile &a, const Tile &b) { return a != b; }); }},
+        {"Not", [](Context &c) { return of_one(c, [](const Tile &x) { return !x; }); }},
+        {"BitwiseAnd", [](Context &c) { return of_two(c, [](const Tile &a, const Tile &b) { return a && b; }); }},
+        {"BitwiseOr", [](Context &c) { return of_two(c, [](const Tile &a, const Tile &b) { return a || b; }); }},
+        {"BitwiseXor", [](Context &c) { return of_two(c, [](const Tile &a, const Tile &b) { return a ^ b; }); }},
+        {"BitwiseNot", [](Context &c) { return of_one(c, [](const Tile &x) { return -1.0 - x; }); }},
+        {"BitShift", shift},
+        {"IsNaN", [](Context &c) { return c.element_wise({c.in(0)}, DType::boolean, [](const Tiles &t) { return t[0] != t[0]; }); }},
+        {"IsInf", is_infinite},
+        {"Where", where},
+        {"Cast", cast_handler},
+        {"CastLike", [](Context &c) { return cast_to(c, c.in(1).dtype); }},
+        {"Identity", same},
+        {"Dropout", dropout},
+    };
+}
+
+}  // namespace tessera::onnx

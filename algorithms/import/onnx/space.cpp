@@ -1,0 +1,164 @@
+#include <algorithm>
+
+#include "algorithms/import/onnx/context.h"
+#include "algorithms/index/prove.h"
+#include "support/text/error.h"
+
+namespace tessera::onnx {
+
+static std::string identifier(const std::string &wanted) {
+    std::string name;
+    for (char c : wanted) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    while (name.find("__") != std::string::npos) name.replace(name.find("__"), 2, "_");
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) || name[0] == '_') name = "v" + name;
+    return name.size() > 60 ? name.substr(0, 60) : name;
+}
+
+static std::string unused(const std::string &wanted, const std::set<std::string> &used) {
+    std::string name = wanted;
+    for (int n = 2; used.count(name); n++) name = wanted + "_" + std::to_string(n);
+    return name;
+}
+
+DType computed_as(DType type) {
+    if (is_arithmetic(type)) return type;
+    return is_float(type) ? DType::f32 : DType::i32;
+}
+
+Expr Space::symbol(const std::string &name) {
+    Dim d = symbolic_dim(unused(identifier(name), dim_names_));
+    d.min = 1, d.max = most_extent;
+    dim_names_.insert(d.name);
+    f.dim(d);
+    bounds_.set_dim(d);
+    const Expr e = extent(d.name);
+    dims_.push_back({e, {d}});
+    return e;
+}
+
+Expr Space::simplified(const Expr &e) const { return simplify(e, bounds_); }
+
+bool Space::same(const Expr &a, const Expr &b) const {
+    if (equal(a, b)) return true;
+    return simplified(a - b).is_constant(0);
+}
+
+Dim Space::dim(const Expr &wanted, const std::set<std::string> &taken) {
+    const Expr e = simplified(wanted);
+    auto known = std::find_if(dims_.begin(), dims_.end(), [&](const auto &d) { return same(d.first, e); });
+    if (known == dims_.end()) known = dims_.insert(dims_.end(), {e, {}});
+    for (const Dim &d : known->second)
+        if (!taken.count(d.name)) return d;
+    const size_t which = known->second.size();
+    std::string name;
+    if (e.is_constant()) name = "n" + std::to_string(e->value.integer);
+    else name = which ? known->second[0].name : "d" + std::to_string(dims_.size());
+    if (which) name += std::string(1, static_cast<char>('a' + std::min<size_t>(which, 25)));
+    name = unused(name, dim_names_);
+    dim_names_.insert(name);
+    const Dim made = e.is_constant() ? fixed_dim(name, e->value.integer) : derived_dim(name, e);
+    f.dim(made);
+    bounds_.set_dim(made);
+    known->second.push_back(made);
+    return made;
+}
+
+std::string Space::fresh(const std::string &wanted) {
+    const std::string name = unused(identifier(wanted), names_);
+    names_.insert(name);
+    return name;
+}
+
+Expr Space::read_known(const std::shared_ptr<const std::vector<Expr>> &known, const std::vector<Axis> &axes, DType dtype) {
+    const std::string name = "known." + std::to_string(tables_.size());
+    Table table{known, {}};
+    Operands index;
+    for (const Axis &a : axes) {
+        table.extents.push_back(a.extent->value.integer);
+        index.push_back(a.dim.empty() ? Expr(0) : variable(a.dim));
+    }
+    tables_[name] = table;
+    return load(name, computed_as(dtype), index);
+}
+
+Expr Space::resolved(const Expr &e) const {
+    return replace_loads(e, [&](const Expr &n) -> Expr {
+        const auto table = tables_.find(n->name);
+        if (table == tables_.end()) return {};
+        Expr position = 0;
+        for (size_t i = 0; i < table->second.extents.size(); i++) position = position * Expr(table->second.extents[i]) + n->args[i];
+        position = simplified(position);
+        auto element = [&](int64_t at) {
+            const Expr value = (*table->second.known)[static_cast<size_t>(at)];
+            return value.type() == n.type() ? value : cast(n.type(), value);
+        };
+        if (position.is_constant()) return element(position->value.integer);
+        const auto count = static_cast<int64_t>(table->second.known->size());
+        Expr all = count ? element(count - 1) : constant_int(n.type(), 0);
+        for (int64_t i = count - 2; i >= 0; i--) all = select(position == Expr(i), element(i), all);
+        return all;
+    });
+}
+
+Expr Space::as_index(const Expr &e) const {
+    if (e.type() == DType::index) return e;
+    if (e.is_constant()) return e.type() == DType::boolean ? e : is_float(e.type()) ? Expr() : Expr(e->value.integer);
+    if (e.kind() == ExprKind::cast) {
+        if (is_float(e->args[0].type()) || is_float(e.type())) return {};
+        const Expr inner = as_index(e->args[0]);
+        if (!inner.defined()) return {};
+        if (inner.type() == DType::boolean) return e.type() == DType::boolean ? inner : select(inner, Expr(1), Expr(0));
+        return e.type() == DType::boolean ? inner != Expr(0) : inner;
+    }
+    if (e.kind() != ExprKind::operation) return {};
+    Operands args;
+    for (const Expr &a : e->args) {
+        args.push_back(as_index(a));
+        if (!args.back().defined()) return {};
+    }
+    for (size_t i = 1; i < args.size(); i++)  // a table of truths beside one of integers
+        if (e->op != Op::select && args[i].type() != args[0].type()) return {};
+    return operation(e->op, args);
+}
+
+// The array with its axes in another order.
+static Array transposed(const Array &array, const std::vector<int64_t> &order) {
+    std::vector<int64_t> extents, strides(array.extents.size(), 1), steps;
+    for (size_t i = array.extents.size(); i-- > 1;) strides[i - 1] = strides[i] * array.extents[i];
+    for (int64_t axis : order)
+        extents.push_back(array.extents[static_cast<size_t>(axis)]), steps.push_back(strides[static_cast<size_t>(axis)]);
+    Array made(array.dtype, extents);
+    const size_t bytes = array.size() ? array.data.size() / static_cast<size_t>(array.size()) : 0;
+    std::vector<int64_t> at(extents.size(), 0);
+    for (int64_t i = 0; i < made.size(); i++) {
+        int64_t from = 0;
+        for (size_t a = 0; a < at.size(); a++) from += at[a] * steps[a];
+        std::copy_n(array.data.data() + static_cast<size_t>(from) * bytes, bytes, made.data.data() + static_cast<size_t>(i) * bytes);
+        for (size_t a = at.size(); a-- > 0;) {
+            if (++at[a] < extents[a]) break;
+            at[a] = 0;
+        }
+    }
+    return made;
+}
+
+Tile Space::weight(const Value &value, const std::vector<int64_t> &order) {
+    const auto made = made_.find(value.constant.get());
+    if (made != made_.end()) return made->second;
+    std::vector<Dim> dims;
+    std::set<std::string> taken;
+    for (const Axis &a : value.axes) {
+        dims.push_back(dim(a.extent, taken));
+        taken.insert(dims.back().name);
+    }
+    const std::string name = fresh(value.name.empty() ? "weight" : value.name);
+    std::vector<Dim> stored = dims;
+    for (size_t i = 0; i < order.size(); i++) stored[i] = dims[static_cast<size_t>(order[i])];
+    weights.push_back({name, order.empty() ? *value.constant : transposed(*value.constant, order)});
+    const Tile tile = f.input(name, stored, value.dtype);
+    kept_.push_back(value.constant);
+    made_[value.constant.get()] = tile;
+    return tile;
+}
+
+}  // namespace tessera::onnx
