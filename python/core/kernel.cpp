@@ -18,7 +18,23 @@ namespace tessera::python {
 
 namespace {
 
-constexpr size_t max_tensors = 64, max_parameter_bytes = 512;
+constexpr size_t max_parameter_bytes = 512;
+constexpr size_t usual_tensors = 64;  // with more, a call allocates: whole models take their weights as arguments
+
+// Room for `count` objects, which the caller makes: on the stack as far as is usual.
+template <class T>
+class Room {
+public:
+    explicit Room(size_t count) : more_(count > usual_tensors ? new Bytes[count] : nullptr) {}
+    T *data() { return reinterpret_cast<T *>(more_ ? more_.get() : own_); }
+
+private:
+    struct alignas(T) Bytes {
+        unsigned char of[sizeof(T)];
+    };
+    Bytes own_[usual_tensors];
+    std::unique_ptr<Bytes[]> more_;
+};
 
 void expect_ok(int32_t status, const std::string &what) {
     if (status != TESS_OK)
@@ -207,9 +223,9 @@ bool place_arguments(State &state, const Kernel &kernel) {
         }
         state.slots.push_back(*slot);
     }
-    if (kernel.tensors().size() > max_tensors || kernel.parameter_bytes() > max_parameter_bytes) {
-        PyErr_Format(PyExc_ValueError, "a kernel of %zu tensors and %zu bytes of parameters; Python's calls have at most %zu and %zu",
-                     kernel.tensors().size(), static_cast<size_t>(kernel.parameter_bytes()), max_tensors, max_parameter_bytes);
+    if (kernel.parameter_bytes() > max_parameter_bytes) {
+        PyErr_Format(PyExc_ValueError, "a kernel of %zu bytes of parameters; Python's calls have at most %zu",
+                     static_cast<size_t>(kernel.parameter_bytes()), max_parameter_bytes);
         return false;
     }
     return true;
@@ -217,8 +233,14 @@ bool place_arguments(State &state, const Kernel &kernel) {
 
 // What one call holds, on the C stack. Only as much of it is touched as the kernel has tensors.
 class Frame {
+    size_t count_;
+    Room<Argument> storage_;
+    Room<const TessTensor *> table_;
+    Room<PyObject *> made_;
+
 public:
-    explicit Frame(size_t count) : tensors(reinterpret_cast<Argument *>(storage_)), count_(count) {
+    explicit Frame(size_t count)
+        : count_(count), storage_(count), table_(count), made_(count), tensors(storage_.data()), table(table_.data()), made(made_.data()) {
         for (size_t i = 0; i < count; i++) new (tensors + i) Argument, made[i] = nullptr;
     }
     ~Frame() {
@@ -228,13 +250,9 @@ public:
     Frame &operator=(const Frame &) = delete;
 
     Argument *const tensors;
-    const TessTensor *table[max_tensors];
-    PyObject *made[max_tensors];  // results that were made here
+    const TessTensor **const table;
+    PyObject **const made;  // results that were made here
     alignas(8) unsigned char parameters[max_parameter_bytes];
-
-private:
-    size_t count_;
-    alignas(Argument) unsigned char storage_[max_tensors * sizeof(Argument)];
 };
 
 int32_t run(const Kernel &kernel, Frame &frame, TessFault &fault) {
@@ -302,7 +320,8 @@ Outcome call_kernel(const State &state, FunctionObject *self, const Kernel &kern
             if (is_rank_and_type(kernel.tensors()[f.tensor], tensor) && tensor.extents[f.axis] != f.extent) return Outcome::other_extents;
         }
 
-    PyObject *results[max_tensors];
+    Room<PyObject *> results_room(state.outputs.size());
+    PyObject **const results = results_room.data();
     if (call.out != nullptr && !given_results(state, self, call.out, results)) return Outcome::failed;
     for (size_t i = 0; i < state.outputs.size(); i++) {
         const KernelTensor &wanted = kernel.tensors()[state.outputs[i]];
@@ -391,12 +410,13 @@ PyObject *call_checked(PyObject *object, PyObject *const *arguments, size_t flag
     const size_t wanted = state.arguments.size(), named = names != nullptr ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
     CallArguments call = {arguments, nullptr};
     if (given == wanted && named == 0) return call_with(self, call);
-    PyObject *values[2 * max_tensors] = {};
-    if (given > wanted || wanted > 2 * max_tensors)
+    if (given > wanted)
         return raise_call_error(
             self, "argument",
             "expected " + std::to_string(wanted) + " arguments (" + join(state.arguments) + "), got " + std::to_string(given));
-    std::copy(arguments, arguments + given, values);
+    Room<PyObject *> room(wanted);
+    PyObject **const values = room.data();
+    std::fill(std::copy(arguments, arguments + given, values), values + wanted, nullptr);
     for (size_t i = 0; i < named; i++) {
         Py_ssize_t length = 0;
         const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), &length);

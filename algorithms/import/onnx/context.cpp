@@ -42,11 +42,11 @@ std::vector<Expr> Context::integers(size_t i, const char *what) const {
 std::vector<int64_t> Context::numbers(size_t i, const char *what) const {
     std::vector<int64_t> all;
     for (const Expr &e : integers(i, what)) {
-        const Expr s = space.simplified(e);
-        if (!s.is_constant())
+        const std::optional<int64_t> number = space.fixed(e);
+        if (!number)
             refuse(std::string("its ") + what + ", '" + node.inputs[i] + "', depends on extents; expected numbers.",
                    "Fix the dims that it depends on (--shape).", "onnx.unknown");
-        all.push_back(s->value.integer);
+        all.push_back(*number);
     }
     return all;
 }
@@ -76,11 +76,11 @@ std::vector<int64_t> Context::axes(std::vector<int64_t> numbers, int64_t rank) c
 }
 
 int64_t Context::fixed(const Axis &a, const char *what) const {
-    const Expr e = space.simplified(a.extent);
-    if (!e.is_constant())
+    const std::optional<int64_t> number = space.fixed(a.extent);
+    if (!number)
         refuse(std::string(what) + " is not known when the model is imported.", "Fix the dims that it depends on (--shape).",
                "onnx.extent");
-    return e->value.integer;
+    return *number;
 }
 
 Tile Context::tile(const Value &value) {
@@ -149,7 +149,7 @@ static std::vector<Axis> axes_of(Space &space, const Value &value) {
     if (value.is_constant() && value.constant->size() == 1) return axes;
     std::set<std::string> taken;
     for (Axis &a : axes) {
-        if (value.is_known() && a.extent.is_constant(1)) continue;
+        if (a.extent.is_constant(1)) continue;
         a.dim = space.dim(a.extent, taken).name;
         taken.insert(a.dim);
     }
@@ -162,9 +162,22 @@ Tile Context::read(const Value &value, const std::vector<Expr> &at, const std::v
     std::map<std::string, Expr> index;
     for (size_t i = 0; i < own.size(); i++)
         if (!own[i].dim.empty()) index[own[i].dim] = own[i].extent.is_constant(1) ? Expr(0) : at[i];
+    // In memory they lie as what is read does: the order of the dims that each of the source's uses.
     std::vector<std::string> dims;
-    for (const Axis &a : axes)
-        if (!a.dim.empty()) dims.push_back(a.dim);
+    auto add = [&](const std::string &name) {
+        if (!name.empty() && std::find(dims.begin(), dims.end(), name) == dims.end()) dims.push_back(name);
+    };
+    for (const std::string &d : source.dims()) {
+        const auto at_dim = index.find(d);
+        if (at_dim == index.end()) continue;
+        std::set<std::string> used;
+        walk(at_dim->second, [&](const Expr &e) {
+            if (e.kind() == ExprKind::variable) used.insert(e->name);
+        });
+        for (const Axis &a : axes)
+            if (used.count(a.dim)) add(a.dim);
+    }
+    for (const Axis &a : axes) add(a.dim);
     return Tile(&f, substitute(source.value(), index), dims);
 }
 
@@ -309,7 +322,14 @@ Value Context::integers_value(std::vector<Expr> elements, const std::vector<int6
     return value;
 }
 
-std::string Context::stage_name() const { return space.fresh(node.outputs.empty() || node.outputs[0].empty() ? node.op : node.outputs[0]); }
+std::string Context::stage_name() const {
+    if (space.anonymous) {
+        std::string name;
+        for (char c : node.op) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        return space.fresh(name);
+    }
+    return space.fresh(node.outputs.empty() || node.outputs[0].empty() ? node.op : node.outputs[0]);
+}
 
 Value Context::kept(const Value &value) {
     Value made = value;

@@ -15,21 +15,43 @@ namespace tessera::onnx {
 struct Weight {
     std::string name;  // of the program's input
     Array array;       // in the order of the input's dims
+    Value value;       // what it was made of, and the order of its axes
+    std::vector<int64_t> order;
 };
 
 // The builder of one algorithm, and what its values have in common: canonical dims, one for each extent, so that values of one shape
 // have one set of dims, and element-wise work on them renames nothing.
 class Space {
 public:
-    Space(const std::string &name, const Numerics &numerics) : f(name, numerics) {}
+    // `anonymous`: names of stages and weights say what they are, not what the model calls them, so that equal callees are equal.
+    Space(const std::string &name, const Numerics &numerics, bool anonymous = false) : f(name, numerics), anonymous(anonymous) {}
 
     Builder f;
+    const bool anonymous;
     std::vector<Weight> weights;
+    // What the symbols of a callee stand for where it is called first: the caller's space, and its extents by the callee's symbols.
+    struct Meaning {
+        const Space *caller = nullptr;
+        std::map<std::string, Expr> extents;
+    } meaning;
+    // Thrown where a callee is right only if two of its symbols are one, or some are numbers.
+    struct Unify {
+        std::string a, b;
+    };
+    struct Fix {
+        std::set<std::string> symbols;
+    };
+    // The extent in the caller's terms; itself where there is no caller.
+    Expr in_caller(const Expr &extent) const;
+    // The number that an extent is, here or in the caller.
+    std::optional<int64_t> number(const Expr &extent) const;
+    // UserError or Fix (above) where the extent is no number here.
+    std::optional<int64_t> fixed(const Expr &extent) const;
 
-    // A symbolic dim of the program, of at least one element.
-    Expr symbol(const std::string &name);
+    // A symbolic dim of the program, of at least one element and at most most_extent; of a callee, where its first caller keeps to that.
+    Expr symbol(const std::string &name, bool at_least_one = true, bool limited = true);
     Expr simplified(const Expr &extent) const;
-    bool same(const Expr &a, const Expr &b) const;
+    bool same(const Expr &a, const Expr &b) const;  // throws Unify or Fix where a callee's extents are the same only in the caller
     // A dim of that extent which is none of `taken`.
     Dim dim(const Expr &extent, const std::set<std::string> &taken);
     // A name for a tensor or stage like `wanted` that nothing has yet.

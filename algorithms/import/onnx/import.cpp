@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/import/onnx/operators.h"
+#include "algorithms/import/onnx/outline.h"
+#include "algorithms/text/json.h"
 #include "algorithms/verify/verify.h"
 #include "support/text/error.h"
 
@@ -43,7 +47,13 @@ struct Refusals {
 
 class Walker : public Runner {
 public:
-    Walker(const Model &model, const ImportOptions &options) : model_(model), options_(options), space_(options.name, Numerics{}) {}
+    Walker(const Model &model, const ImportOptions &options, const std::vector<Part> &parts = {})
+        : model_(model), options_(options), space_(options.name, Numerics{}) {
+        for (const Part &p : parts)
+            for (const Node *n : p.nodes) parts_[n] = &p;
+    }
+
+    const std::map<const Node *, NodeFacts> &facts() const { return facts_; }
 
     Imported whole() {
         declare_inputs();
@@ -85,6 +95,10 @@ private:
     Refusals refusals_;
     Imported made_;
     std::set<std::string> bound_, shaped_;
+    std::map<const Node *, const Part *> parts_;
+    std::map<const Node *, NodeFacts> facts_;
+    std::map<std::string, std::shared_ptr<const Algorithm>> callees_;  // by their text without a name
+    std::set<std::string> callee_names_;
 
     struct Refused {};  // a graph within another needs what is refused already
     // The names of an inner graph, as long as it lives.
@@ -238,7 +252,108 @@ private:
         return all;
     }
 
+    // The call of a part, at its last node; false where it cannot be one, and its nodes are imported one by one.
+    bool called(const Part &part) {
+        std::map<std::string, Value> values;
+        for (const Node *n : part.nodes)
+            for (const std::string &name : n->inputs)
+                if (const Value *v = current_->find(name)) values[name] = *v;
+        std::optional<Callee> callee = callee_of(part, space_, model_, values);
+        if (!callee) return false;
+        nlohmann::json text = to_json(*callee->algorithm);
+        text.erase("name");
+        std::shared_ptr<const Algorithm> &shared = callees_[text.dump()];
+        if (!shared) {
+            Algorithm named = *callee->algorithm;
+            std::string base;
+            for (const Node *n : part.nodes) {
+                if (base.size() > 24) break;
+                for (char c : n->op) base += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+                if (n != part.nodes.back()) base += '_';
+            }
+            if (base.ends_with('_')) base.pop_back();
+            named.name = base;
+            for (int i = 2; callee_names_.count(named.name); i++) named.name = base + "_" + std::to_string(i);
+            callee_names_.insert(named.name);
+            shared = std::make_shared<const Algorithm>(std::move(named));
+        }
+        // Dims of the callee are bound to canonical ones of their extents, each to its own.
+        std::map<std::string, std::string> bound;
+        std::set<std::string> taken;
+        Context c(space_, *part.nodes.back(), {}, 0, model_, this);
+        auto extent_in_caller = [&](const Dim &d) {
+            if (d.kind == DimKind::fixed) return Expr(d.value);
+            if (d.kind == DimKind::derived) return in_caller(*callee, d.size);
+            return callee->meaning.extents.at(d.name);
+        };
+        std::vector<Tile> arguments;
+        size_t next_weight = 0;
+        for (size_t i = 0; i < callee->tensors.size(); i++) {
+            const Tensor &tensor = *shared->find_tensor(callee->tensors[i]);
+            Tile tile;
+            if (!callee->inputs[i].empty()) tile = values.at(callee->inputs[i]).tile;
+            else {
+                const Weight &w = callee->weights.at(next_weight++);
+                Value value = w.value;
+                for (size_t a = 0; a < value.axes.size(); a++) value.axes[a] = {Expr(value.constant->extents[a]), ""};
+                tile = space_.weight(value, w.order);
+            }
+            tile = Tile(&space_.f, space_.resolved(tile.value()), tile.dims());
+            std::map<std::string, Expr> index;
+            std::vector<std::string> dims;
+            for (size_t d = 0; d < tensor.dims.size(); d++) {
+                auto [it, fresh] = bound.emplace(tensor.dims[d], "");
+                if (fresh) {
+                    it->second = space_.dim(extent_in_caller(shared->dim(tensor.dims[d])), taken).name;
+                    taken.insert(it->second);
+                }
+                index[tile.dims().at(d)] = variable(it->second);
+                dims.push_back(it->second);
+            }
+            arguments.push_back(Tile(&space_.f, substitute(tile.value(), index), dims));
+        }
+        std::map<std::string, Tile> parameters;
+        for (const auto &[name, number] : callee->parameters) parameters[name] = space_.f.scalar(DType::f32, number);
+        const Tile result = space_.f.call(space_.fresh(part.nodes.back()->outputs[0]), *shared, arguments, parameters)[0];
+        Value value = callee->result;
+        value.name = part.nodes.back()->outputs[0];
+        std::vector<std::string> own = value.tile.dims(), dims = result.dims();
+        std::map<std::string, Expr> index;
+        std::map<std::string, std::string> to;
+        std::set<std::string> used;
+        for (Axis &a : value.axes) {
+            a.extent = space_.simplified(in_caller(*callee, a.extent));
+            if (a.dim.empty()) continue;
+            const size_t at = static_cast<size_t>(std::find(own.begin(), own.end(), a.dim) - own.begin());
+            a.dim = space_.dim(a.extent, used).name;
+            used.insert(a.dim);
+            index[dims.at(at)] = variable(a.dim);
+            dims[at] = a.dim;
+        }
+        value.tile = Tile(&space_.f, substitute(result.value(), index), dims);
+        writes_->values[value.name] = value;
+        return true;
+    }
+
+    static Expr in_caller(const Callee &callee, const Expr &e) {
+        return replace_extents(e, [&](const Expr &n) -> Expr {
+            const auto it = callee.meaning.extents.find(n->name);
+            return it == callee.meaning.extents.end() ? Expr() : it->second;
+        });
+    }
+
     void step(const Node &node, const std::map<std::string, int64_t> &readers) {
+        if (const auto part = parts_.find(&node); part != parts_.end()) {
+            if (part->second->nodes.back() != &node) return;
+            const Part &whole = *part->second;
+            if (called(whole)) {
+                for (const Node *n : whole.nodes) made_.operators[n->op]++;
+                return;
+            }
+            for (const Node *n : whole.nodes) parts_.erase(n);
+            for (const Node *n : whole.nodes) step(*n, readers);
+            return;
+        }
         made_.operators[(node.domain.empty() ? "" : node.domain + ".") + node.op]++;
         std::vector<Value> inputs;
         bool is_reachable = true;
@@ -266,7 +381,9 @@ private:
             return;
         }
         try {
+            const size_t steps = space_.f.algorithm().steps.size();
             std::vector<Value> results = function ? run_function(*function, node, inputs) : apply(*op, node, inputs);
+            if (!function && current_ == &names_) note_facts(node, results, steps);
             for (size_t i = 0; i < results.size() && i < node.outputs.size(); i++) {
                 if (node.outputs[i].empty()) continue;
                 Value &r = results[i];
@@ -275,14 +392,27 @@ private:
                 if (uses != readers.end() && uses->second > 1) keep_once(node, r);
                 writes_->values[node.outputs[i]] = r;
             }
-        } catch (const Refused &) {
-            refusals_.unknown.insert(node.outputs.begin(), node.outputs.end());
-        } catch (const UserError &e) {
+        } catch (const Refused &) { refusals_.unknown.insert(node.outputs.begin(), node.outputs.end()); } catch (const UserError &e) {
             std::string why = e.message();
             const std::string prefix = node.describe() + ": ";
             if (why.starts_with(prefix)) why = node.op + ": " + why.substr(prefix.size());
             if (!e.remedy().empty() && why.ends_with(e.remedy())) why = why.substr(0, why.size() - e.remedy().size());
             give_up(why, e.remedy());
+        }
+    }
+
+    void note_facts(const Node &node, const std::vector<Value> &results, size_t steps_before) {
+        NodeFacts &facts = facts_[&node];
+        const std::vector<Step> &steps = space_.f.algorithm().steps;
+        for (size_t i = steps_before; i < steps.size(); i++) {
+            const auto *stage = std::get_if<Stage>(&steps[i]);
+            facts.folds |= stage && is_fold(*stage);
+        }
+        facts.is_plain = steps.size() == steps_before && !results.empty() && !results[0].is_constant() && !results[0].is_known();
+        for (const Value &r : results) {
+            std::vector<Expr> extents;
+            for (const Axis &a : r.axes) extents.push_back(a.extent);
+            facts.extents.push_back(extents);
         }
     }
 
@@ -431,6 +561,13 @@ private:
 
 }  // namespace
 
-Imported import_model(const Model &model, const ImportOptions &options) { return Walker(model, options).whole(); }
+Imported import_model(const Model &model, const ImportOptions &options) {
+    Walker plain(model, options);
+    Imported whole = plain.whole();
+    if (!options.outline) return whole;
+    const std::vector<Part> parts = parts_of(model.graph, plain.facts());
+    if (parts.size() < 2) return whole;  // a program of one call is its callee
+    return Walker(model, options, parts).whole();
+}
 
 }  // namespace tessera::onnx

@@ -9,6 +9,7 @@
 namespace tessera::onnx {
 
 struct ImportOptions {
+    bool outline = true;                   // parts become callees (outline.h)
     std::string name = "model";            // of the program
     std::map<std::string, int64_t> shape;  // extents of symbolic dims, by the model's names of them or "<input>.<axis>"
     std::map<std::string, Array> bind;     // inputs that become constants; their shape must be the input's

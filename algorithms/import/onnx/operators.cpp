@@ -5,8 +5,9 @@
 namespace tessera::onnx {
 
 std::vector<Operator> all_operators() {
-    std::vector<Operator> all;
-    for (const auto &part : {arithmetic_operators(), shape_operators(), reduction_operators(), network_operators()})
+    std::vector<Operator> all = arithmetic_operators();
+    for (Operator &o : all) o.is_element_wise = true;
+    for (const auto &part : {shape_operators(), reduction_operators(), network_operators()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }

@@ -13,6 +13,7 @@ struct Operator {
     const char *name;
     Handler handler;
     const char *domain = "";
+    bool is_element_wise = false;
 };
 
 // By topic, each in a file of its own.

@@ -19,11 +19,21 @@ std::vector<std::string> dims_of(const std::vector<Axis> &axes) {
 
 Expr at(const Axis &a) { return a.dim.empty() ? Expr(0) : variable(a.dim); }
 
+// The tile with its dims in the order of the axes.
+Tile in_order(const Tile &tile, const std::vector<Axis> &axes) {
+    std::vector<std::string> dims;
+    for (const Axis &a : axes)
+        if (std::find(tile.dims().begin(), tile.dims().end(), a.dim) != tile.dims().end()) dims.push_back(a.dim);
+    return Tile(&tile.builder(), tile.value(), dims);
+}
+
 // Sum of products over dims that both have.
 Tile multiplied(Context &c, const Tile &a, const Tile &b, const std::vector<Axis> &over) {
     std::vector<Dim> dims;
     std::vector<std::string> names;
-    for (const Axis &o : over) dims.push_back(c.dim(o)), names.push_back(o.dim);
+    for (const Axis &o : over)
+        if (!o.dim.empty()) dims.push_back(c.dim(o)), names.push_back(o.dim);
+    if (dims.empty()) return (a * b).named("acc");
     if (is_float(a.dtype())) return dot(a, b, dims).named("acc");
     return c.f.fold(sum_monoid(a.dtype()), {a * b}, names)[0].named("acc");
 }
@@ -69,7 +79,7 @@ Value product(Context &c, const Value &a, const Value &b, DType dtype) {
     at_a.push_back(at(k)), of_a.push_back(k);
     at_b.push_back(at(k)), of_b.push_back(k);
     if (N) at_b.push_back(at(*N)), of_b.push_back(*N);
-    const Tile x = c.read(a, at_a, of_a), w = c.read(b, at_b, of_b);
+    const Tile x = in_order(c.read(a, at_a, of_a), of_a), w = in_order(c.read(b, at_b, of_b), of_b);
     const Tile acc = multiplied(c, x, w, {k});
     if (M) axes.push_back(*M);
     if (N) axes.push_back(*N);
@@ -79,11 +89,7 @@ Value product(Context &c, const Value &a, const Value &b, DType dtype) {
 std::vector<Value> matmul(Context &c) { return {product(c, c.in(0), c.in(1), c.in(0).dtype)}; }
 
 Value exchanged(Context &c, const Value &x) {
-    if (x.is_constant()) {
-        const Tile t = c.tile_in_order(x, {1, 0});
-        if (x.constant->size() > 1) return c.result(t, {{x.axes[1].extent, t.dims()[0]}, {x.axes[0].extent, t.dims()[1]}}, x.dtype);
-    }
-    Value made = x;
+    if (x.is_constant()) c.tile_in_order(x, {1, 0});
     std::vector<Axis> axes;
     const Tile t = c.spread(x, axes);
     std::swap(axes[0], axes[1]);
@@ -170,7 +176,7 @@ Seen seen(Context &c, const Value &x, const Windows &w, const std::vector<Axis> 
     // The dims of the channel are those that its index uses.
     std::vector<Axis> with_channel = all;
     with_channel.push_back(C);
-    if (!pads) return {c.read(x, index, with_channel)};
+    if (!pads) return {in_order(c.read(x, index, with_channel), with_channel)};
     // (N, padded…, all channels)
     std::vector<Axis> padded_axes = {N};
     const Axis channels = c.new_axis(x.axes[1].extent, padded_axes);
@@ -192,7 +198,7 @@ Seen seen(Context &c, const Value &x, const Windows &w, const std::vector<Axis> 
     std::vector<Axis> order = {N};
     order.insert(order.end(), padded.begin(), padded.end());
     order.push_back(channels);
-    const Tile read = c.read(x, inner, order);
+    const Tile read = in_order(c.read(x, inner, order), order);
     const Expr value = c.space.resolved(
         select(inside, read_where(read.value(), inside),
                is_float(read.dtype()) ? constant(read.dtype(), outside) : constant_int(read.dtype(), static_cast<int64_t>(outside))));
@@ -212,12 +218,16 @@ Value convolved(Context &c, const Value &x, const Value &weights, DType dtype) {
     std::vector<int64_t> size;
     for (size_t i = 0; i < n; i++) size.push_back(c.fixed(weights.axes[i + 2], "the size of its kernel"));
     const Windows w = windows_of(c, pixels, size, false);
-    const int64_t group = c.node.integer("group", 1), outputs = c.fixed(weights.axes[0], "its number of output channels");
-    const int64_t inner = c.fixed(weights.axes[1], "its number of channels in a group");
-    if (group < 1 || outputs % group)
+    const int64_t group = c.node.integer("group", 1);
+    const Expr all_outputs = weights.axes[0].extent, in_group = weights.axes[1].extent;
+    const bool grouped = group > 1, depthwise = grouped && in_group.is_constant(1) && c.space.number(all_outputs) == group;
+    const int64_t outputs = grouped && !depthwise ? c.fixed(weights.axes[0], "its number of output channels") : 0;
+    const int64_t inner = grouped && !depthwise ? c.fixed(weights.axes[1], "its number of channels in a group") : 1;
+    if (group < 1 || (grouped && !depthwise && outputs % group))
         c.refuse("its " + std::to_string(outputs) + " channels are no " + std::to_string(group) + " groups.", "Check the exporter.");
-    if (!c.space.same(x.axes[1].extent, Expr(inner * group)))
-        c.refuse("its input has " + brief(x.axes[1].extent) + " channels, its kernel " + std::to_string(inner) + " for each of " +
+    const Expr channels = depthwise ? all_outputs : grouped ? Expr(inner * group) : in_group;
+    if (!c.space.same(x.axes[1].extent, channels))
+        c.refuse("its input has " + brief(x.axes[1].extent) + " channels, its kernel " + brief(in_group) + " for each of " +
                      std::to_string(group) + " groups.",
                  "Check the exporter.", "onnx.broadcast");
     std::vector<Axis> taken;
@@ -228,12 +238,11 @@ Value convolved(Context &c, const Value &x, const Value &weights, DType dtype) {
     const Axis N = add(x.axes[0].extent);
     std::vector<Axis> positions, taps;
     for (const Expr &p : w.positions) positions.push_back(add(p));
-    for (int64_t s : size) taps.push_back(add(Expr(s)));
+    for (int64_t s : size) taps.push_back(s == 1 ? Axis{Expr(1), ""} : add(Expr(s)));
     const int64_t each = outputs / group;
-    const bool grouped = group > 1, depthwise = grouped && inner == 1 && each == 1;
-    const std::optional<Axis> G = grouped ? std::optional<Axis>(add(Expr(group))) : std::nullopt;
-    const std::optional<Axis> C = depthwise ? std::nullopt : std::optional<Axis>(add(Expr(inner)));
-    const std::optional<Axis> O = depthwise ? std::nullopt : std::optional<Axis>(add(Expr(each)));
+    const std::optional<Axis> G = grouped ? std::optional<Axis>(add(depthwise ? all_outputs : Expr(group))) : std::nullopt;
+    const std::optional<Axis> C = depthwise ? std::nullopt : std::optional<Axis>(add(grouped ? Expr(inner) : in_group));
+    const std::optional<Axis> O = depthwise ? std::nullopt : std::optional<Axis>(add(grouped ? Expr(each) : all_outputs));
     Expr channel = C ? at(*C) : Expr(0);
     if (G) channel = C ? at(*G) * Expr(inner) + at(*C) : at(*G);
     // The kernel lies as (taps, inner, outputs).
@@ -247,7 +256,7 @@ Value convolved(Context &c, const Value &x, const Value &weights, DType dtype) {
     if (G) of_w.push_back(*G);
     if (C) of_w.push_back(*C);
     if (O) of_w.push_back(*O);
-    const Tile kernel = c.read(weights, at_w, of_w);
+    const Tile kernel = in_order(c.read(weights, at_w, of_w), of_w);
     Tile picture = seen(c, x, w, pixels, N, G ? *G : *C, positions, taps, 0, channel).tile;
     if (G && C) {
         std::vector<std::string> dims = picture.dims();
@@ -313,7 +322,7 @@ std::vector<Value> pool(Context &c) {
     const Axis N = add(x.axes[0].extent), C = add(x.axes[1].extent);
     std::vector<Axis> positions, taps;
     for (const Expr &p : w.positions) positions.push_back(add(p));
-    for (int64_t s : size) taps.push_back(add(Expr(s)));
+    for (int64_t s : size) taps.push_back(s == 1 ? Axis{Expr(1), ""} : add(Expr(s)));
     const bool whole = is_float(computed_as(x.dtype));
     const double outside = is_max ? (whole ? -INFINITY : static_cast<double>(traits_of(x.dtype).lowest)) : 0;
     Tile t = seen(c, x, wide, pixels, N, C, positions, taps, outside, at(C)).tile;
@@ -395,6 +404,7 @@ std::vector<Value> batch_normalization(Context &c) {
         }
         const auto n = static_cast<int64_t>(g.size());
         Value scale = c.constant(Array(gamma.dtype, {n}, factor)), shift = c.constant(Array(gamma.dtype, {n}, summand));
+        scale.axes = gamma.axes, shift.axes = beta.axes;
         scale.name = gamma.name + "_scale", shift.name = beta.name + "_shift";
         return c.element_wise({x, by_channel(scale, rank), by_channel(shift, rank)}, x.dtype,
                               [](const std::vector<Tile> &t) { return fma(t[0], t[1], t[2]); });

@@ -25,9 +25,10 @@ DType computed_as(DType type) {
     return is_float(type) ? DType::f32 : DType::i32;
 }
 
-Expr Space::symbol(const std::string &name) {
+Expr Space::symbol(const std::string &name, bool at_least_one, bool limited) {
     Dim d = symbolic_dim(unused(identifier(name), dim_names_));
-    d.min = 1, d.max = most_extent;
+    d.min = at_least_one;
+    if (limited) d.max = most_extent;
     dim_names_.insert(d.name);
     f.dim(d);
     bounds_.set_dim(d);
@@ -38,14 +39,50 @@ Expr Space::symbol(const std::string &name) {
 
 Expr Space::simplified(const Expr &e) const { return simplify(e, bounds_); }
 
+static std::set<std::string> symbols_of(const Expr &e) {
+    std::set<std::string> names;
+    walk(e, [&](const Expr &n) {
+        if (n.kind() == ExprKind::extent) names.insert(n->name);
+    });
+    return names;
+}
+
+Expr Space::in_caller(const Expr &e) const {
+    if (!meaning.caller) return e;
+    return meaning.caller->simplified(replace_extents(e, [&](const Expr &n) -> Expr {
+        const auto it = meaning.extents.find(n->name);
+        return it == meaning.extents.end() ? Expr() : it->second;
+    }));
+}
+
+std::optional<int64_t> Space::number(const Expr &e) const {
+    const Expr here = simplified(e);
+    if (here.is_constant()) return here->value.integer;
+    const Expr there = in_caller(here);
+    return there.is_constant() ? std::optional(there->value.integer) : std::nullopt;
+}
+
+std::optional<int64_t> Space::fixed(const Expr &e) const {
+    const Expr here = simplified(e);
+    if (here.is_constant()) return here->value.integer;
+    if (meaning.caller && in_caller(here).is_constant()) throw Fix{symbols_of(here)};
+    return std::nullopt;
+}
+
 bool Space::same(const Expr &a, const Expr &b) const {
     if (equal(a, b)) return true;
-    return simplified(a - b).is_constant(0);
+    const Expr difference = simplified(a - b);
+    if (difference.is_constant(0)) return true;
+    if (!meaning.caller || !in_caller(difference).is_constant(0)) return false;
+    const Expr one = simplified(a), other = simplified(b);
+    if (one.kind() == ExprKind::extent && other.kind() == ExprKind::extent) throw Unify{one->name, other->name};
+    throw Fix{symbols_of(difference)};
 }
 
 Dim Space::dim(const Expr &wanted, const std::set<std::string> &taken) {
     const Expr e = simplified(wanted);
-    auto known = std::find_if(dims_.begin(), dims_.end(), [&](const auto &d) { return same(d.first, e); });
+    auto known = std::find_if(dims_.begin(), dims_.end(),
+                              [&](const auto &d) { return equal(d.first, e) || simplified(d.first - e).is_constant(0); });
     if (known == dims_.end()) known = dims_.insert(dims_.end(), {e, {}});
     for (const Dim &d : known->second)
         if (!taken.count(d.name)) return d;
@@ -145,16 +182,22 @@ static Array transposed(const Array &array, const std::vector<int64_t> &order) {
 Tile Space::weight(const Value &value, const std::vector<int64_t> &order) {
     const auto made = made_.find(value.constant.get());
     if (made != made_.end()) return made->second;
-    std::vector<Dim> dims;
+    // Axes of one element are left out.
+    std::vector<std::optional<Dim>> dims;
     std::set<std::string> taken;
+    Array array = order.empty() ? *value.constant : transposed(*value.constant, order);
+    std::erase(array.extents, 1);
     for (const Axis &a : value.axes) {
-        dims.push_back(dim(a.extent, taken));
-        taken.insert(dims.back().name);
+        dims.emplace_back();
+        if (a.extent.is_constant(1)) continue;
+        dims.back() = dim(a.extent, taken);
+        taken.insert(dims.back()->name);
     }
-    const std::string name = fresh(value.name.empty() ? "weight" : value.name);
-    std::vector<Dim> stored = dims;
-    for (size_t i = 0; i < order.size(); i++) stored[i] = dims[static_cast<size_t>(order[i])];
-    weights.push_back({name, order.empty() ? *value.constant : transposed(*value.constant, order)});
+    const std::string name = fresh(anonymous ? "w" : value.name.empty() ? "weight" : value.name);
+    std::vector<Dim> stored;
+    for (size_t i = 0; i < dims.size(); i++)
+        if (const auto &d = dims[order.empty() ? i : static_cast<size_t>(order[i])]) stored.push_back(*d);
+    weights.push_back({name, std::move(array), value, order});
     const Tile tile = f.input(name, stored, value.dtype);
     kept_.push_back(value.constant);
     made_[value.constant.get()] = tile;

@@ -1,0 +1,231 @@
+#include "algorithms/import/onnx/outline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/build/tile_functions.h"
+#include "algorithms/index/prove.h"
+#include "support/text/error.h"
+
+namespace tessera::onnx {
+
+namespace {
+
+constexpr size_t most_nodes_of_part = 16;
+
+bool is_element_wise(const Node &node) {
+    const Operator *op = find_operator(node.domain, node.op);
+    return op && (op->is_element_wise || node.op == "BatchNormalization");
+}
+
+bool same_extents(const std::vector<Expr> &a, const std::vector<Expr> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr &x, const Expr &y) { return equal(x, y); });
+}
+
+// Symbols of a callee while it is found out which of them must be one, and which are numbers.
+struct Symbols {
+    std::map<std::string, std::string> same_as;
+    std::set<std::string> fixed;
+
+    std::string root(std::string name) const {
+        for (auto it = same_as.find(name); it != same_as.end(); it = same_as.find(name)) name = it->second;
+        return name;
+    }
+};
+
+class Maker {
+public:
+    Maker(const Part &part, const Space &caller, const Model &model, const std::map<std::string, Value> &values, const Symbols &symbols)
+        : part_(part), caller_(caller), model_(model), values_(values), symbols_(symbols), space_("part", Numerics{}, true) {
+        space_.meaning.caller = &caller;
+    }
+
+    std::optional<Callee> make() {
+        std::map<std::string, Value> inner;
+        Callee callee;
+        for (const Node *node : part_.nodes)
+            for (const std::string &name : node->inputs) {
+                if (name.empty() || inner.count(name) || made_.count(name)) continue;
+                const auto it = values_.find(name);
+                if (it == values_.end()) {
+                    made_.insert(node->outputs.begin(), node->outputs.end());
+                    continue;
+                }
+                std::optional<Value> value = is_element_wise(*node) ? number(it->second, name, callee) : std::nullopt;
+                if (!value) value = input(it->second, name);
+                if (!value) return std::nullopt;
+                inner[name] = *value;
+            }
+        for (const Node *node : part_.nodes) {
+            std::vector<Value> inputs;
+            for (const std::string &name : node->inputs) {
+                inputs.emplace_back();
+                if (name.empty()) continue;
+                const auto it = inner.find(name);
+                if (it == inner.end()) return std::nullopt;
+                inputs.back() = it->second, inputs.back().name = name;
+            }
+            Context c(space_, *node, inputs, model_.opset(node->domain), model_, nullptr);
+            const Builder::Scope scope = space_.f.scope(c.stage_name());
+            std::vector<Value> results = find_operator(node->domain, node->op)->handler(c);
+            for (size_t i = 0; i < results.size() && i < node->outputs.size(); i++) inner[node->outputs[i]] = results[i];
+        }
+        callee.result = inner.at(part_.nodes.back()->outputs[0]);
+        if (callee.result.is_constant() || callee.result.is_known()) return std::nullopt;
+        const Tile tile = callee.result.tile;
+        space_.f.output("y", Tile(&space_.f, space_.resolved(tile.value()), tile.dims()), callee.result.dtype);
+        Algorithm algorithm = space_.f.build();
+        // What only a constant has whose numbers went into others.
+        std::set<std::string> used;
+        for (const Tensor &t : algorithm.tensors) used.insert(t.dims.begin(), t.dims.end());
+        std::erase_if(algorithm.dims, [&](const Dim &d) { return d.kind == DimKind::symbolic && !used.count(d.name); });
+        for (const Tensor &t : algorithm.tensors)
+            if (t.role == Role::input) {
+                callee.tensors.push_back(t.name);
+                const auto from = tensors_.find(t.name);
+                callee.inputs.push_back(from == tensors_.end() ? "" : from->second);
+            }
+        callee.algorithm = std::make_shared<const Algorithm>(std::move(algorithm));
+        callee.weights = std::move(space_.weights);
+        callee.meaning = space_.meaning;
+        return callee;
+    }
+
+private:
+    const Part &part_;
+    const Space &caller_;
+    const Model &model_;
+    const std::map<std::string, Value> &values_;
+    const Symbols &symbols_;
+    Space space_;
+    std::set<std::string> made_;
+    std::map<std::string, std::string> tensors_;  // the callee's input -> the graph's name
+    std::map<std::string, Expr> by_root_;
+    int next_ = 0;
+
+    Expr extent_of(const Expr &in_caller) {
+        const Expr e = caller_.simplified(in_caller);
+        const std::string name = "s" + std::to_string(next_++);
+        if (e.is_constant(1) || (e.is_constant() && symbols_.fixed.count(symbols_.root(name)))) return e;
+        const std::string root = symbols_.root(name);
+        const auto known = by_root_.find(root);
+        if (known != by_root_.end()) return known->second;
+        const auto range = constant_range(e, caller_.bounds());
+        const Expr symbol = space_.symbol(root, range && range->first >= 1, range && range->second <= most_extent);
+        space_.meaning.extents[root] = e;
+        return by_root_[root] = symbol;
+    }
+
+    // Numbers that are no integers are arguments, so that layers that differ in them are one callee. Integers belong to a formula, as the 6
+    // of a clip does.
+    std::optional<Value> number(const Value &from, const std::string &name, Callee &callee) {
+        if (!from.is_constant() || from.constant->size() != 1 || from.dtype != DType::f32) return std::nullopt;
+        const double value = from.constant->values()[0];
+        if (value == std::floor(value)) return std::nullopt;
+        const std::string parameter = space_.fresh("number");
+        callee.parameters[parameter] = value;
+        Value made = from;
+        made.constant = nullptr, made.name = name;
+        made.tile = space_.f.parameter(parameter, DType::f32);
+        return made;
+    }
+
+    std::optional<Value> input(const Value &from, const std::string &name) {
+        Value value = from;
+        value.name = name;
+        if (from.is_known()) return std::nullopt;
+        if (from.is_constant()) {
+            if (from.constant->size() > 1)
+                for (Axis &a : value.axes) a.extent = extent_of(a.extent);
+            return value;
+        }
+        std::map<std::string, std::string> dims;  // the caller's -> ours
+        std::set<std::string> taken;
+        std::map<std::string, Dim> own;
+        for (Axis &a : value.axes) {
+            a.extent = extent_of(a.extent);
+            if (a.dim.empty()) continue;
+            const Dim d = space_.dim(a.extent, taken);
+            taken.insert(d.name);
+            own[a.dim] = d;
+            a.dim = d.name;
+        }
+        std::vector<Dim> order;
+        for (const std::string &d : from.tile.dims()) {
+            const auto it = own.find(d);
+            if (it == own.end()) return std::nullopt;
+            order.push_back(it->second);
+        }
+        const std::string tensor = space_.fresh("x");
+        tensors_[tensor] = name;
+        value.tile = space_.f.input(tensor, order, from.dtype);
+        return value;
+    }
+};
+
+}  // namespace
+
+std::vector<Part> parts_of(const Graph &graph, const std::map<const Node *, NodeFacts> &facts) {
+    std::map<std::string, std::vector<size_t>> readers;  // of a value
+    std::set<std::string> outside;
+    for (const ValueInfo &o : graph.outputs) outside.insert(o.name);
+    for (size_t i = 0; i < graph.nodes.size(); i++) {
+        for (const std::string &name : graph.nodes[i].inputs) readers[name].push_back(i);
+        for (const auto &[attribute, a] : graph.nodes[i].attributes)  // what an inner graph reads is used outside
+            if (a.graph)
+                for (const Node &n : a.graph->nodes) outside.insert(n.inputs.begin(), n.inputs.end());
+    }
+    std::vector<Part> parts;
+    std::set<size_t> taken;
+    for (size_t anchor = 0; anchor < graph.nodes.size(); anchor++) {
+        const Node &first = graph.nodes[anchor];
+        const auto fact = facts.find(&first);
+        if (fact == facts.end() || !fact->second.folds || taken.count(anchor) || !find_operator(first.domain, first.op)) continue;
+        bool one_output = true;
+        for (size_t i = 1; i < first.outputs.size(); i++) one_output &= first.outputs[i].empty() || readers[first.outputs[i]].empty();
+        if (!one_output || first.outputs.empty()) continue;
+        std::vector<size_t> members = {anchor}, best = members;
+        std::set<std::string> made = {first.outputs[0]};
+        const std::vector<Expr> extents = fact->second.extents.at(0);
+        for (size_t i = anchor + 1; i < graph.nodes.size() && members.size() < most_nodes_of_part; i++) {
+            const Node &node = graph.nodes[i];
+            if (taken.count(i) || node.outputs.size() != 1 || !is_element_wise(node)) continue;
+            if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](const std::string &n) { return made.count(n) != 0; })) continue;
+            const auto own = facts.find(&node);
+            if (own == facts.end() || !own->second.is_plain || !same_extents(own->second.extents.at(0), extents)) continue;
+            members.push_back(i);
+            made.insert(node.outputs[0]);
+            // Whether only the last one's result is used outside.
+            size_t exits = 0;
+            for (size_t m : members) {
+                const std::string &value = graph.nodes[m].outputs[0];
+                const auto &uses = readers[value];
+                exits += outside.count(value) || uses.empty() || std::any_of(uses.begin(), uses.end(), [&](size_t u) {
+                             return std::find(members.begin(), members.end(), u) == members.end();
+                         });
+            }
+            if (exits == 1) best = members;
+        }
+        Part part;
+        for (size_t m : best) part.nodes.push_back(&graph.nodes[m]), taken.insert(m);
+        parts.push_back(std::move(part));
+    }
+    return parts;
+}
+
+std::optional<Callee> callee_of(const Part &part, const Space &caller, const Model &model, const std::map<std::string, Value> &values) {
+    Symbols symbols;
+    for (int tries = 0; tries < 64; tries++) {
+        try {
+            return Maker(part, caller, model, values, symbols).make();
+        } catch (const Space::Unify &u) {
+            const std::string a = symbols.root(u.a), b = symbols.root(u.b);
+            symbols.same_as[std::max(a, b)] = std::min(a, b);
+        } catch (const Space::Fix &f) {
+            for (const std::string &name : f.symbols) symbols.fixed.insert(symbols.root(name));
+        } catch (const UserError &) { return std::nullopt; }
+    }
+    return std::nullopt;
+}
+
+}  // namespace tessera::onnx
