@@ -50,6 +50,7 @@ class Jit(_core.Function):
 
     algorithm: Algorithm
     choices: Choices
+    search: Search | None = None  # that autotune made
     __qualname__: str
     __wrapped__: Callable[..., Any]
 
@@ -273,7 +274,8 @@ class Jit(_core.Function):
                  space: Mapping[str, Sequence[Any]] | None = None, out: str = "schedules", records: str = "tune.db", seed: int = 1,
                  progress: bool = True, **extents: int) -> Jit:
         """Searches for a faster schedule at these extents, as `tessera tune`: the same records, the same artifact in the folder `out`. Gives
-        the function with that folder among those of its schedules."""
+        the function with that folder among those of its schedules, or with the schedule that it has where no faster one was found. Its
+        `search` is what the search measured."""
         fixed, others = self._split(extents)
         more = [*others, "--out", out, "--records", records, "--threads", str(threads), "--metric", metric, "--seed", str(seed), "--json"]
         if trials is not None:
@@ -283,9 +285,13 @@ class Jit(_core.Function):
         for decision, answers in (space or {}).items():
             more += ["--space", f"{decision}={','.join(str(a) for a in answers)}"]
         Path(out).mkdir(parents=True, exist_ok=True)
-        self._run("tune", more, self.choices.target, fixed, progress=progress)
+        search = Search(json.loads(self._run("tune", more, self.choices.target, fixed, progress=progress)))
         folders = self.choices.schedule_folders
-        return self._with(schedule=None, schedule_folders=folders if out in folders else (out, *folders))
+        has_artifact = search["artifact"] or search["kept"]
+        tuned = self._with(schedule=None if has_artifact else self.choices.schedule,
+                           schedule_folders=folders if out in folders else (out, *folders))
+        tuned.search = search
+        return tuned
 
     def _tune_once(self, tuning: Tuning, extents: Mapping[str, int]) -> None:
         marker = Path(tuning.folder) / self.algorithm.name / "tuned.txt"
@@ -327,6 +333,14 @@ class Profile(dict[str, Any]):
 
     def __repr__(self) -> str:
         return json.dumps(self, indent=2)
+
+
+class Search(dict[str, Any]):
+    """What `tune --json` says: the trials in order, each with its speed beside that of the schedule to beat."""
+
+    def __repr__(self) -> str:
+        return (f"<search of {len(self['trials'])} trials in {self['elapsed_s']:.0f} s: {self['best_s'] * 1e3:.3f} ms, "
+                f"{self['ratio'][1]:.2f} of the speed of the schedule to beat>")
 
 
 class JitFamily:

@@ -41,6 +41,19 @@ def test_the_session(rng, tmp_path):
     assert linear_silu.profile(M=16, N=96, K=48, seconds=0.05)["median_s"] > 0
     tuned = linear_silu.autotune(M=16, N=96, K=48, trials=2, progress=False, out="more")
     np.testing.assert_allclose(tuned(x, w, b), y, rtol=1e-4, atol=1e-4)
+    assert [t["number"] for t in tuned.search["trials"]] == [0, 1]
+
+
+def test_a_search_that_finds_nothing_faster_keeps_the_schedule():
+    @jit(fix=("N", "K"), schedule="linear/avx2", target="avx2")
+    def linear_silu(x: Tensor["M", "K", f32], w: Tensor["K", "N", f32], b: Tensor["N", f32]) -> Tensor["M", "N", f32]:
+        return tile.silu(tile.dot(x, w).named("acc") + b)
+
+    tuned = linear_silu.autotune(M=8, N=48, K=16, trials=1, progress=False)  # the one trial is the schedule to beat
+    assert not tuned.search["improved"] and len(tuned.search["trials"]) == 1 and linear_silu.search is None
+    assert repr(tuned.search).startswith("<search of 1 trials in ") and "1.00 of the speed of the schedule to beat" in repr(tuned.search)
+    assert tuned.choices.schedule == "linear/avx2"
+    assert tuned.profile(M=8, N=48, K=16, seconds=0.01)["schedule"] == "linear/avx2"
 
 
 def test_the_library(rng):
