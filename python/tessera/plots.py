@@ -42,7 +42,7 @@ def search(found: Mapping[str, Any] | None, *, axes: Any = None) -> Any:
     axes = _axes(axes)
     axes.plot([t["number"] for t in trials], [t["ratio"] for t in trials], "o", alpha=0.5, label="a trial")
     axes.step([t["number"] for t in trials], best, where="post", label="the best so far")
-    axes.set(xlabel="trial", ylabel="speed, schedule to beat = 1", title=found["task"])
+    axes.set(xlabel="trial", ylabel="speed, schedule to beat = 1", title=found["task"].replace(" ", "\n"))
     axes.legend()
     return axes
 

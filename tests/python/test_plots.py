@@ -7,7 +7,7 @@ from tessera import CompilationError, plots
 
 LIMITS = {"peaks": {"f32": {"one_thread": 200e9, "all_threads": 400e9}}, "read": {"memory": {"one_thread": 40e9, "all_threads": 50e9}}}
 PROFILE = {"kernel": "linear", "schedule": "linear/avx2", "numerics": "f32", "threads": 1, "operations": 10e9, "bytes": 1e9, "median_s": 0.1}
-SEARCH = {"task": "linear/f32", "trials": [{"number": n, "ratio": r} for n, r in enumerate([1.0, 0.5, 0.0, 1.5, 1.25])]}
+SEARCH = {"task": "linear/f32 N8", "trials": [{"number": n, "ratio": r} for n, r in enumerate([1.0, 0.5, 0.0, 1.5, 1.25])]}
 
 
 class Axes:
@@ -33,7 +33,7 @@ def test_search():
     assert plots.search(SEARCH, axes=axes) is axes
     assert axes.lines == [("a trial", [0, 1, 3, 4], [1.0, 0.5, 1.5, 1.25]),  # trial 2 could not be measured
                           ("the best so far", [0, 1, 3, 4], [1.0, 1.0, 1.5, 1.5])]
-    assert axes.texts["title"] == "linear/f32" and axes.has_legend
+    assert axes.texts["title"] == "linear/f32\nN8" and axes.has_legend
     with pytest.raises(CompilationError, match=r"plots.search.*not searched for here: expected the `search` of a function that autotune gave, got None"):
         plots.search(None, axes=axes)
 
