@@ -277,6 +277,16 @@ PyObject *make_result(PyObject *like, TessType type, TessDevice device, int32_t 
     return numpy_empty(type, rank, extents);
 }
 
+bool stream_of(PyObject *like, TessDevice device, void *&stream) {
+    stream = nullptr;
+    if (device.type == TESS_HOST) return true;
+    const Way way = way_of(like);
+    if (way.kind != Way::exchange || way.table->current_stream == nullptr) return true;
+    if (way.table->current_stream(device.type, device.id, &stream) == 0) return true;
+    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "the framework of the first tensor has no current stream");
+    return false;
+}
+
 PyObject *hand_over(PyObject *like, PyObject *result) {
     if (like == nullptr || way_of(like).kind != Way::protocol) return result;
     PyObject *space = PyObject_CallMethod(like, "__array_namespace__", nullptr);  // of the Python array API

@@ -52,6 +52,10 @@ private:
 // an exception set.
 PyObject *make_result(PyObject *like, TessType type, TessDevice device, int32_t rank, const int64_t *extents);
 
+// The stream that the framework of `like` works in now on that device, which kernels join; null on the host, and where the framework does
+// not say. False with an exception set.
+bool stream_of(PyObject *like, TessDevice device, void *&stream);
+
 // A finished result in the framework of `like`, where make_result could not make it there: JAX's arrays are never written. Takes the
 // reference. Null with an exception set.
 PyObject *hand_over(PyObject *like, PyObject *result);

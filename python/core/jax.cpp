@@ -76,7 +76,7 @@ xla::Error *call(const xla::Frame *frame, const Kernel &kernel, const void *para
             table[t] = &tensors[t];
         }
     TessFault fault = tess_fault();
-    const int32_t status = run_kernel(kernel, table.data(), parameters, fault);
+    const int32_t status = run_kernel(kernel, table.data(), parameters, nullptr, fault);
     if (status == TESS_OK) return nullptr;
     char text[512];
     tess_status_message(status, &fault, kernel.argument_names().data(), text, sizeof text);

@@ -1,5 +1,4 @@
-// Kernels as Python calls them. A Kernel is code that was loaded; a Function is what a user calls: it takes tensors of any framework, finds
-// the kernel that was made for their extents, makes the results, and calls it without the interpreter's lock.
+// Kernels as Python calls them: code that was loaded, what it says of its arguments, and a call of it.
 #pragma once
 #include "python/core/arguments.h"
 
@@ -8,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
 #include "python/core/code.h"
 
 namespace tessera::python {
@@ -66,13 +64,14 @@ private:
     std::vector<const char *> argument_names_;
 };
 
-// Calls the kernel with the workspace of this thread and the threads of the process. The interpreter's lock is not needed.
-int32_t run_kernel(const Kernel &kernel, const TessTensor *const *tensors, const void *parameters, TessFault &fault);
+// Calls the kernel with the workspace of this thread and the threads of the process; on a device, in that stream. The interpreter's lock is
+// not needed.
+int32_t run_kernel(const Kernel &kernel, const TessTensor *const *tensors, const void *parameters, void *stream, TessFault &fault);
 
 // A parameter's value in the block of all. False with an exception set.
 bool write_parameter(PyObject *object, const KernelParameter &parameter, unsigned char *block);
 
-// Kernel, Function and set_threads.
+// Kernel and set_threads.
 void declare_kernels(nb::module_ &m);
 
 }  // namespace tessera::python

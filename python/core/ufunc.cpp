@@ -323,7 +323,7 @@ private:
     int32_t go(const Kernel &kernel, TessTensor *tensors, const TessTensor *const *table, const void *parameters, TessFault &fault) const {
         std::vector<int64_t> at(walk_.loops.size());
         while (true) {
-            const int32_t status = run_kernel(kernel, table, parameters, fault);
+            const int32_t status = run_kernel(kernel, table, parameters, nullptr, fault);
             if (status != TESS_OK) return status;
             const auto move = [&](size_t loop, int64_t by) {
                 for (size_t i = 0; i < operands_.size(); i++)

@@ -1,4 +1,5 @@
 """Calls: which tensors are taken, what is refused and in which words, results, threads."""
+import ctypes
 import sys
 import threading
 
@@ -208,3 +209,55 @@ def test_pools_are_kept():
     for _ in range(20):
         ts.threads(3), ts.threads(1)
     assert len(os.listdir("/proc/self/task")) <= before + 2
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("extents", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)]
+
+
+def exchanged(device, status=0):
+    """A framework of one type, whose tensors say that they are on that device, and the devices whose streams were asked for."""
+    asked = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
+    def tensor_of(value, out):
+        out[0] = DLTensor(value.array.ctypes.data, device, 2, 2, 32, 1, ctypes.addressof(value.extents), None, 0)
+        return 0
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+    def current_stream(kind, number, out):
+        asked.append((kind, number))
+        out[0] = 64
+        return status
+
+    def address(function):
+        return ctypes.cast(function, ctypes.c_void_p).value
+
+    # version 1.3, no table before it; then allocate, managed_of, object_of, tensor_of, current_stream
+    table = (ctypes.c_void_p * 7)(1 | 3 << 32, None, None, None, None, address(tensor_of), address(current_stream))
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    class Exchanged:
+        kept = table, tensor_of, current_stream
+        __dlpack_c_exchange_api__ = new(ctypes.addressof(table), b"dlpack_exchange_api", None)
+
+        def __init__(self, array):
+            self.array, self.extents = array, (ctypes.c_int64 * 2)(*array.shape)
+
+    return Exchanged, asked
+
+
+def test_kernels_join_the_stream_of_the_first_tensor(add):
+    x, y = np.ones((4, 6), np.float32), np.empty((4, 6), np.float32)
+    host, asked = exchanged((1, 0))
+    add(host(x), host(x), out=host(y))
+    assert asked == [] and (y == 2).all()  # the host has no streams
+    cuda, asked = exchanged((2, 1))
+    with pytest.raises(CallError, match="device"):
+        add(cuda(x), cuda(x), out=cuda(y))
+    assert set(asked) == {(2, 1)}
+    none, asked = exchanged((2, 1), -1)
+    with pytest.raises(RuntimeError, match="the framework of the first tensor has no current stream"):
+        add(none(x), none(x), out=none(y))
