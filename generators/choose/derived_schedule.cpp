@@ -10,6 +10,7 @@
 #include "autotune/search/derive.h"
 #include "costmodel/model/counted_samples.h"
 #include "generators/choose/model_choice.h"
+#include "generators/choose/program_schedule.h"
 #include "generators/registry/versions.h"
 #include "schedules/artifact/library.h"
 #include "schedules/target/target_file.h"
@@ -57,7 +58,7 @@ static Made made_of(const Schedule &schedule, const KernelRequest &request, Choo
 }
 
 struct Usable {
-    Schedule schedule;
+    Schedule schedule = Schedule("none");
     Made made;
 };
 
@@ -110,11 +111,21 @@ DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &
         if (observer.derives) observer.derives(bound.name, candidates);
     };
     progress(0);
-    const Derivation derived = derive(bound, target, expected_workloads(bound, extents), *model, progress);
-    Usable usable = schedule_of(derived, request, target, chooser);
+    Usable usable;
+    size_t candidates = 0;
+    if (!request.declared.calls().empty() && !target.is_gpu()) {
+        const ProgramDerivation program = program_schedule(request, extents, target, *model, chooser, progress);
+        candidates = program.candidates;
+        usable = {program.schedule, made_of(program.schedule, request, chooser)};
+    }
+    if (!usable.made) {
+        const Derivation derived = derive(bound, target, expected_workloads(bound, extents), *model, progress);
+        candidates += derived.candidates;
+        usable = schedule_of(derived, request, target, chooser);
+    }
     if (file && !keep(usable.schedule, *file)) file.reset();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return {usable.schedule, std::move(usable.made), derived.candidates, seconds, file};
+    return {usable.schedule, std::move(usable.made), candidates, seconds, file};
 }
 
 }  // namespace tessera

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/build/tile_functions.h"
+#include "algorithms/text/json.h"
 #include "tests/generators/harness.h"
 
 namespace tessera::test_derived_schedule {
@@ -100,6 +102,35 @@ TEST_CASE("a schedule can be derived where an artifact fits, and for extents tha
     std::vector<std::string> unknown = words;
     unknown.insert(unknown.end(), {"--derive-for", "J=1"});
     check_refused(unknown, {"error[shape.unknown-dim]", "'J'"});
+}
+
+TEST_CASE("a program's callees have schedules of their own, for the extents of their calls") {
+    const Cache cache;
+    const TemporaryFolder folder;
+    Builder g("scaled_product", Numerics{});
+    const Dim M = g.dim("M"), N = g.dim("N"), K = g.dim("K");
+    const Tile x = g.input("x", {M, K}), w = g.input("w", {K, N}), s = g.input("s", {N});
+    const Algorithm callee = g.output("y", dot(x, w).named("acc") * s).build();
+    Builder f("two_products", Numerics{});
+    const Dim B = f.dim("B"), C = f.dim("C", 64), D = f.dim("D", 96), E = f.dim("E", 32);
+    const Tile a = f.input("a", {B, C}), w1 = f.input("w1", {C, D}), w2 = f.input("w2", {D, E}), s1 = f.input("s1", {D}),
+               s2 = f.input("s2", {E});
+    const Tile one = f.call("one", callee, {a, w1, s1})[0];
+    const Tile two = f.call("two", callee, {max(one, 0.0), w2, s2})[0];  // a stage lies between the calls
+    std::ofstream(folder.path() / "two_products.json") << to_json(f.output("z", two).build());
+    const std::vector<std::string> words = {"show",  folder.path() / "two_products.json", "--target", "avx2", "--derive-for", "B=128",
+                                            "--what"};
+    std::vector<std::string> shown = words;
+    shown.push_back("schedule");
+    const Outcome o = generator(shown);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    const auto stages = nlohmann::json::parse(o.out)["stages"];
+    CHECK(stages["one"]["use"] == "none");  // what callees take is written out
+    CHECK(stages["one.acc"].contains("vector"));
+    CHECK(stages["two.acc"].contains("vector"));
+    CHECK(stages["two_x"]["vector"]["D"] == 8);
+    CHECK(generator({"verify", folder.path() / "two_products.json", "--target", "avx2", "--derive-for", "B=128"}).code == 0);
 }
 
 TEST_CASE("the manifest says that a schedule was derived") {

@@ -66,7 +66,8 @@ public:
     Expr as_index(const Expr &e) const;
     // The input of a constant, declared when it is first asked for.
     // In memory its axes lie in this order, outermost first; none: ONNX's. The first that asks decides.
-    Tile weight(const Value &constant, const std::vector<int64_t> &order = {});
+    // `dims`, one for each axis of more than one element, in the order of memory: those of whoever calls; none: canonical ones.
+    Tile weight(const Value &constant, const std::vector<int64_t> &order = {}, const std::vector<Dim> &dims = {});
 
 private:
     Bounds bounds_;

@@ -286,31 +286,45 @@ private:
             if (d.kind == DimKind::derived) return in_caller(*callee, d.size);
             return callee->meaning.extents.at(d.name);
         };
-        std::vector<Tile> arguments;
-        size_t next_weight = 0;
-        for (size_t i = 0; i < callee->tensors.size(); i++) {
-            const Tensor &tensor = *shared->find_tensor(callee->tensors[i]);
-            Tile tile;
-            if (!callee->inputs[i].empty()) tile = values.at(callee->inputs[i]).tile;
-            else {
-                const Weight &w = callee->weights.at(next_weight++);
-                Value value = w.value;
-                for (size_t a = 0; a < value.axes.size(); a++) value.axes[a] = {Expr(value.constant->extents[a]), ""};
-                tile = space_.weight(value, w.order);
+        auto bind = [&](const std::string &dim) {
+            auto [it, fresh] = bound.emplace(dim, "");
+            if (fresh) {
+                it->second = space_.dim(extent_in_caller(shared->dim(dim)), taken).name;
+                taken.insert(it->second);
             }
-            tile = Tile(&space_.f, space_.resolved(tile.value()), tile.dims());
+            return it->second;
+        };
+        // Weights come last, so that they are declared over the dims that data have.
+        std::vector<Tile> arguments(callee->tensors.size());
+        for (size_t i = 0; i < callee->tensors.size(); i++) {
+            if (callee->inputs[i].empty()) continue;
+            const Tile given = values.at(callee->inputs[i]).tile;
+            const Tile tile(&space_.f, space_.resolved(given.value()), given.dims());
             std::map<std::string, Expr> index;
             std::vector<std::string> dims;
-            for (size_t d = 0; d < tensor.dims.size(); d++) {
-                auto [it, fresh] = bound.emplace(tensor.dims[d], "");
-                if (fresh) {
-                    it->second = space_.dim(extent_in_caller(shared->dim(tensor.dims[d])), taken).name;
-                    taken.insert(it->second);
-                }
-                index[tile.dims().at(d)] = variable(it->second);
-                dims.push_back(it->second);
+            const std::vector<std::string> own = shared->find_tensor(callee->tensors[i])->dims;
+            for (size_t d = 0; d < own.size(); d++) {
+                dims.push_back(bind(own[d]));
+                index[tile.dims().at(d)] = variable(dims.back());
             }
-            arguments.push_back(Tile(&space_.f, substitute(tile.value(), index), dims));
+            arguments[i] = Tile(&space_.f, substitute(tile.value(), index), dims);
+        }
+        size_t next_weight = 0;
+        for (size_t i = 0; i < callee->tensors.size(); i++) {
+            if (!callee->inputs[i].empty()) continue;
+            const Weight &w = callee->weights.at(next_weight++);
+            Value value = w.value;
+            for (size_t a = 0; a < value.axes.size(); a++) value.axes[a] = {Expr(value.constant->extents[a]), ""};
+            std::vector<Dim> dims;
+            std::map<std::string, Expr> index;
+            std::vector<std::string> names;
+            for (const std::string &d : shared->find_tensor(callee->tensors[i])->dims) {
+                names.push_back(bind(d));
+                dims.push_back(space_.f.dim_named(names.back()));
+            }
+            const Tile tile = space_.weight(value, w.order, dims);
+            for (size_t d = 0; d < names.size(); d++) index[tile.dims().at(d)] = variable(names[d]);
+            arguments[i] = Tile(&space_.f, substitute(tile.value(), index), names);
         }
         std::map<std::string, Tile> parameters;
         for (const auto &[name, number] : callee->parameters) parameters[name] = space_.f.scalar(DType::f32, number);

@@ -179,7 +179,7 @@ static Array transposed(const Array &array, const std::vector<int64_t> &order) {
     return made;
 }
 
-Tile Space::weight(const Value &value, const std::vector<int64_t> &order) {
+Tile Space::weight(const Value &value, const std::vector<int64_t> &order, const std::vector<Dim> &given) {
     const auto made = made_.find(value.constant.get());
     if (made != made_.end()) return made->second;
     // Axes of one element are left out.
@@ -197,6 +197,7 @@ Tile Space::weight(const Value &value, const std::vector<int64_t> &order) {
     std::vector<Dim> stored;
     for (size_t i = 0; i < dims.size(); i++)
         if (const auto &d = dims[order.empty() ? i : static_cast<size_t>(order[i])]) stored.push_back(*d);
+    if (!given.empty()) stored = given;
     weights.push_back({name, std::move(array), value, order});
     const Tile tile = f.input(name, stored, value.dtype);
     kept_.push_back(value.constant);

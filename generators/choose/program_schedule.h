@@ -1,0 +1,20 @@
+// A schedule for a program of calls that no artifact fits: each callee has one of its own, which ships or is derived for the extents of its
+// calls, and what stands between the calls goes in vectors. A program that was derived as a whole would be one space of hundreds of
+// stages.
+#pragma once
+#include "autotune/search/derive.h"
+#include "generators/choose/best_match.h"
+#include "generators/registry/kernel_request.h"
+
+namespace tessera {
+
+struct ProgramDerivation {
+    Schedule schedule;  // it uses nothing: what callees take is written out
+    size_t candidates = 0;
+};
+
+// `extents` are those of dynamic dims, as far as the user says; the others are middle ones. UserError as callees_of and flatten.
+ProgramDerivation program_schedule(const KernelRequest &request, const Extents &extents, const Target &target, CostModel &model,
+                                   Chooser &chooser, const DeriveProgress &progress);
+
+}  // namespace tessera
