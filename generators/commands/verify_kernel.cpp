@@ -53,7 +53,7 @@ std::optional<Extents> shape_of(const PreparedKernel &p, const VerifyOptions &op
 }
 
 Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options, const std::optional<Extents> &asked) {
-    if (asked) return {{*asked}, 0};
+    if (asked) return {{*asked}, is_empty(p.request.bound, *asked) ? 1U : 0U};
     Shapes shapes{awkward_shapes(p.request.bound, options.shapes, options.seed), 0};
     std::vector<std::vector<Condition>> conditions;
     for (const KernelVariant &v : p.compiled.kernel.variants) conditions.push_back(v.when);
@@ -206,6 +206,9 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
             to_string(worst["extents"].get<Extents>()), worst["output"].get<std::string>(), worst["largest"].get<double>(),
             worst["declared_error"].get<double>());
     }
+    if (empty == all.size())
+        std::cout << "note: every shape is empty, so that nothing was computed; give one that is not by --extents, or fix larger ones by "
+                     "--shape\n";
     if (options.certificate) print_certificate(found["certificate"]);
     if (options.stable) print_stability(p, stability);
     for (const auto &[variant, why] : idle)

@@ -48,7 +48,7 @@ struct Slot {
 
 struct FunctionObject {
     PyObject_HEAD vectorcallfunc vectorcall;
-    PyObject *name, *miss, *dict, *weakrefs;
+    PyObject *name, *miss, *defaults, *dict, *weakrefs;
     struct State *state;
 };
 
@@ -360,10 +360,12 @@ PyObject *call_checked(PyObject *object, PyObject *const *arguments, size_t flag
         if (value != nullptr) return raise_call_error(self, "argument", "argument '" + std::string(key) + "' is given twice");
         value = arguments[given + i];
     }
-    for (size_t i = 0; i < wanted; i++)
+    for (size_t i = 0; i < wanted; i++) {
+        if (values[i] == nullptr) values[i] = PyDict_GetItemString(self->defaults, state.arguments[i].c_str());
         if (values[i] == nullptr)
             return raise_call_error(self, "argument",
                                     "argument '" + state.arguments[i] + "' is missing; it takes " + join(state.arguments));
+    }
     call.values = values;
     return call_with(self, call);
 }
@@ -390,6 +392,7 @@ int visit(PyObject *object, visitproc visit, void *arg) {
     FunctionObject *self = function_of(object);
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->miss);
+    Py_VISIT(self->defaults);
     Py_VISIT(self->dict);
     return 0;
 }
@@ -397,6 +400,7 @@ int visit(PyObject *object, visitproc visit, void *arg) {
 int clear(PyObject *object) {
     FunctionObject *self = function_of(object);
     Py_CLEAR(self->miss);
+    Py_CLEAR(self->defaults);
     Py_CLEAR(self->dict);
     return 0;
 }
@@ -420,15 +424,16 @@ PyObject *make(PyTypeObject *type, PyObject *, PyObject *) {
     self->vectorcall = call_function;
     self->name = PyUnicode_FromString("kernel");
     self->miss = Py_NewRef(Py_None);
+    self->defaults = PyDict_New();
     self->state = new State;
     return object;
 }
 
-// Function(name, arguments, results, algorithm or None, miss or None)
+// Function(name, arguments, results, algorithm or None, miss or None, values of arguments that a call may leave out)
 int initialise(PyObject *object, PyObject *arguments, PyObject *) {
     FunctionObject *self = function_of(object);
-    PyObject *name, *inputs, *results, *algorithm, *miss;
-    if (PyArg_ParseTuple(arguments, "UOOOO", &name, &inputs, &results, &algorithm, &miss) == 0) return -1;
+    PyObject *name, *inputs, *results, *algorithm, *miss, *defaults;
+    if (PyArg_ParseTuple(arguments, "UOOOOO!", &name, &inputs, &results, &algorithm, &miss, &PyDict_Type, &defaults) == 0) return -1;
     try {
         *self->state = State();  // a second time, too
         self->state->arguments = nb::cast<std::vector<std::string>>(nb::handle(inputs));
@@ -441,6 +446,7 @@ int initialise(PyObject *object, PyObject *arguments, PyObject *) {
     }
     Py_SETREF(self->name, Py_NewRef(name));
     Py_SETREF(self->miss, Py_NewRef(miss));
+    Py_SETREF(self->defaults, PyDict_Copy(defaults));
     return 0;
 }
 
@@ -480,7 +486,8 @@ PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionO
 PyGetSetDef attributes[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char *>("Function(name, arguments, results, algorithm, miss): calls kernels with tensors of any framework.")},
+    {Py_tp_doc,
+     const_cast<char *>("Function(name, arguments, results, algorithm, miss, defaults): calls kernels with tensors of any framework.")},
     {Py_tp_new, reinterpret_cast<void *>(make)},
     {Py_tp_init, reinterpret_cast<void *>(initialise)},
     {Py_tp_dealloc, reinterpret_cast<void *>(destroy)},

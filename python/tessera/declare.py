@@ -34,10 +34,11 @@ def declaring(builder: Builder) -> Generator[Builder]:
 
 
 class Signature(NamedTuple):
-    """What annotations say: arguments of kernels in order, static arguments (int, float, bool, str) with their defaults, results."""
+    """What annotations say: arguments of kernels in order, with defaults of parameters, static arguments (int, float, bool, str) with their defaults, results."""
 
     name: str
     arguments: dict[str, TensorType | ParameterType]
+    defaults: dict[str, int | float | bool]  # of parameters that a call may leave out
     static: dict[str, Any]
     static_types: dict[str, type]
     required_static: tuple[str, ...]
@@ -72,6 +73,23 @@ def _parameters(function: FunctionType) -> tuple[tuple[str, ...], dict[str, Any]
     return names, defaults, rest
 
 
+def _default(kind: ParameterType, value: Any, refuse: Callable[[str], CompilationError]) -> int | float | bool:
+    """The default of a parameter, which has to be a value that a call could give it."""
+    name = kind.dtype.name
+    wanted = (bool,) if name == "bool" else (int, float) if kind.dtype.is_float else (int,)
+    if type(value) not in wanted:
+        raise refuse(f"expected {' or '.join(t.__name__ for t in wanted)} as the default of a parameter of {name}, got {value!r}")
+    if name[0] in "iu":
+        bits = int(name[1:])
+        least, end = (-(1 << bits - 1), 1 << bits - 1) if name[0] == "i" else (0, 1 << bits)
+        if not least <= value < end:
+            raise refuse(f"the default {value!r} is no {name}")
+    if (kind.least is not None and (value < kind.least or kind.above and value == kind.least)) \
+            or (kind.most is not None and (value > kind.most or kind.below and value == kind.most)):
+        raise refuse(f"the default {value!r} is not in the parameter's range")
+    return value
+
+
 def signature_of(function: Callable[..., Any]) -> Signature:
     if not isinstance(function, FunctionType) or function.__code__.co_flags & (_GENERATOR | _COROUTINE | _ASYNC_GENERATOR):
         raise CompilationError("python.function", f"jit takes a plain function of Python, got {function!r}")
@@ -85,6 +103,7 @@ def signature_of(function: Callable[..., Any]) -> Signature:
         plain = cast("FunctionType", getattr(plain, "__wrapped__"))
     hints = {n: eval(hint, plain.__globals__) if isinstance(hint, str) else hint for n, hint in plain.__annotations__.items()}
     arguments: dict[str, TensorType | ParameterType] = {}
+    kept: dict[str, int | float | bool] = {}
     static: dict[str, Any] = {}
     types: dict[str, type] = {}
     required: list[str] = []
@@ -99,7 +118,9 @@ def signature_of(function: Callable[..., Any]) -> Signature:
             raise refuse("no argument may be called 'out', which is where calls take the memory of results")
         if isinstance(hint, (TensorType, ParameterType)):
             if parameter in defaults:
-                raise refuse(f"argument '{parameter}': a kernel's arguments have no defaults; static ones (int, float, bool, str) have")
+                if isinstance(hint, TensorType):
+                    raise refuse(f"argument '{parameter}': a tensor has no default; a parameter, such as f32, and static arguments (int, float, bool, str) may have one")
+                kept[parameter] = _default(hint, defaults[parameter], lambda words: refuse(f"argument '{parameter}': {words}"))
             arguments[parameter] = hint
         elif hint in _STATIC or (hint is None and parameter in defaults):
             if hint in _STATIC:
@@ -121,7 +142,7 @@ def signature_of(function: Callable[..., Any]) -> Signature:
         results = tuple(a if isinstance(a, TensorType) else None for a in get_args(result))
     if result is not None and results is None:
         raise refuse(f"the result: expected an annotation such as Tensor[\"M\", \"N\", f32], or none; got {result!r}")
-    return Signature(name, arguments, static, types, tuple(required), results)
+    return Signature(name, arguments, kept, static, types, tuple(required), results)
 
 
 def _policy_of(signature: Signature, numerics: Numerics | str | None) -> Numerics:

@@ -14,6 +14,7 @@ from tessera import _core
 from tessera.errors import CallError, CompilationError
 from tessera.jit import Jit
 from tessera.shapes import Shapes
+from tessera.types import ARRAY_NAMES
 
 _TARGET = "tessera"
 
@@ -24,13 +25,9 @@ def _register() -> None:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    names = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "f16": "float16", "i8": "int8", "u8": "uint8", "i32": "int32",
-             "i64": "int64", "bool": "bool", "f8e8m0fnu": "float8_e8m0fnu"}
-    if name not in names and name.startswith("f8"):
-        names[name] = "float8_" + name[2:]
-    if name not in names:
+    if not hasattr(jax.numpy, ARRAY_NAMES.get(name, name)):
         raise CompilationError("jax.dtype", f"JAX has no arrays of {name} that kernels take; call the function directly")
-    return jax.numpy.dtype(names[name])
+    return jax.numpy.dtype(ARRAY_NAMES[name])
 
 
 def call(function: Jit, *values: Any) -> Any:
@@ -40,6 +37,7 @@ def call(function: Jit, *values: Any) -> Any:
         raise CompilationError("jax.function", f"call: expected a function under @jit, got {type(function).__name__}")
     algorithm, label = function.algorithm, function.algorithm.name
     names = function.arguments
+    values += tuple(function.defaults[n] for n in names[len(values):] if n in function.defaults)
     if len(values) != len(names):
         raise CallError("argument", f"{label}: expected {len(names)} arguments ({', '.join(names)}), got {len(values)}")
     given = dict(zip(names, values))

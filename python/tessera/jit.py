@@ -19,6 +19,8 @@ from tessera.schedule import Schedule
 if TYPE_CHECKING:
     from tessera.ufunc import Ufunc
 
+# How the names of targets for processors begin, whose kernels are called in this process where they are for its own.
+_MACHINES = ("x86-64", "avx", "znver", "sapphirerapids", "arm64", "wasm32")
 MAX_SPECIALISATIONS = 16
 MAX_ALGORITHMS = 64
 
@@ -54,22 +56,28 @@ class Jit(_core.Function):
     __qualname__: str
     __wrapped__: Callable[..., Any]
 
-    def __new__(cls, algorithm: Algorithm, choices: Choices, arguments: Sequence[str]) -> Jit:
+    def __new__(cls, algorithm: Algorithm, choices: Choices, arguments: Sequence[str], defaults: Mapping[str, int | float | bool] | None = None) -> Jit:
         return super().__new__(cls)
 
-    def __init__(self, algorithm: Algorithm, choices: Choices, arguments: Sequence[str]) -> None:
+    def __init__(self, algorithm: Algorithm, choices: Choices, arguments: Sequence[str], defaults: Mapping[str, int | float | bool] | None = None) -> None:
         self.algorithm, self.choices, self._arguments = algorithm, choices, list(arguments)
+        self._defaults = dict(defaults or {})
         self._compiling = threading.RLock()
         self._made: dict[tuple[tuple[str, int], ...], _core.Kernel] = {}
         self._names = {d.name for d in algorithm.dims}
         self._check_dims(choices.fix, "fix: ")
         self._tensors = {name: dims for name, _, _, dims in algorithm.tensors}
-        super().__init__(algorithm.name, self._arguments, [name for name, _, _ in algorithm.outputs], algorithm, self._miss)
+        super().__init__(algorithm.name, self._arguments, [name for name, _, _ in algorithm.outputs], algorithm, self._miss, self._defaults)
 
     @property
     def arguments(self) -> list[str]:
         """Names, in the order of a call: inputs, states and parameters. Results are not among them."""
         return list(self._arguments)
+
+    @property
+    def defaults(self) -> dict[str, int | float | bool]:
+        """The values of parameters that a call may leave out."""
+        return dict(self._defaults)
 
     def _check_dims(self, dims: Iterable[str], where: str = "") -> None:
         for dim in dims:
@@ -85,7 +93,7 @@ class Jit(_core.Function):
         return self.algorithm.json()
 
     def _with(self, **changes: Any) -> Jit:
-        return Jit(self.algorithm, self.choices._replace(**changes), self._arguments)
+        return Jit(self.algorithm, self.choices._replace(**changes), self._arguments, self._defaults)
 
     def _extents_of(self, values: Sequence[Any]) -> dict[str, int]:
         extents: dict[str, int] = {}
@@ -118,6 +126,7 @@ class Jit(_core.Function):
             made = "; ".join(", ".join(f"{d}={n}" for d, n in k.fixed.items()) or "nothing fixed" for k in self.kernels())
             raise CompilationError("python.specialisations", f"{self.algorithm.name}: {MAX_SPECIALISATIONS} kernels are made for {made}. "
                                                              "Fix fewer dims (jit(fix=...)), or forget_kernels()")
+        self._check_runs_here()
         tuning = self.choices.tuning
         if tuning is not None and extents is not None:
             self._tune_once(tuning, extents)
@@ -126,6 +135,15 @@ class Jit(_core.Function):
                               lambda library: _core.Kernel(str(library), self.algorithm.name))
         self.add_kernel(kernel)
         return kernel
+
+    def _check_runs_here(self) -> None:
+        machine = os.uname().machine
+        ours = {"x86_64": ("x86-64", "avx", "znver", "sapphirerapids"), "aarch64": ("arm64",)}.get(machine, ())
+        targets = [t.strip() for t in self.choices.target.split(",")]
+        others = [t for t in targets if t.startswith(_MACHINES) and not t.startswith(ours)]
+        if others:
+            raise CompilationError("python.target", f"{self.algorithm.name}: its target is {', '.join(others)}, and this machine is {machine}, so that it "
+                                                    'cannot be called here; jit(target="host") makes it for this machine, and export(...) writes it for the other')
 
     def kernel_for(self, *values: Any) -> tuple[str, _core.Kernel]:
         """The kernel for arguments of these shapes, and the hash that it has in the cache."""
@@ -314,7 +332,7 @@ class Jit(_core.Function):
         return Path(folder)
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (self.json, self.choices, self._arguments)
+        return _rebuilt, (self.json, self.choices, self._arguments, self._defaults)
 
     def __repr__(self) -> str:
         return f"<tessera function {self.algorithm.name}({', '.join(self._arguments)})>"
@@ -323,9 +341,9 @@ class Jit(_core.Function):
 _core.keep_vectorcall(Jit)
 
 
-def _rebuilt(text: str, choices: Choices, arguments: list[str]) -> Jit:
+def _rebuilt(text: str, choices: Choices, arguments: list[str], defaults: dict[str, int | float | bool]) -> Jit:
     """A copied or unpickled function; its kernels are taken from the cache."""
-    return Jit(Algorithm.from_json(text), choices, arguments)
+    return Jit(Algorithm.from_json(text), choices, arguments, defaults)
 
 
 class Profile(dict[str, Any]):
@@ -367,13 +385,17 @@ class JitFamily:
                 raise CompilationError("python.specialisations", f"{signature.name}: {MAX_ALGORITHMS} values of its static arguments were given; what "
                                                                  "changes from call to call is a parameter: annotate it f32 or Param[f32]")
             algorithm = declare(self._function, signature, values, self._numerics, signature.name)
-            self._made[key] = Jit(algorithm, self._choices, list(signature.arguments))
+            self._made[key] = Jit(algorithm, self._choices, list(signature.arguments), signature.defaults)
         return self._made[key]
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         signature = self._signature
         static = {n: named.pop(n) for n in list(named) if n in signature.static or n in signature.required_static}
         return self.specialised(**static)(*values, **named)
+
+    def ufunc(self, **static: Any) -> Ufunc:
+        """The function for these static arguments over NumPy's arrays of any shape (Jit.ufunc)."""
+        return self.specialised(**static).ufunc()
 
     def _retuned(self, tuning: Tuning) -> JitFamily:
         return JitFamily(self._function, self._signature, self._choices._replace(tuning=tuning), self._numerics)
@@ -405,7 +427,7 @@ def jit(function: Callable[..., Any] | None = None, /, *, fix: Sequence[str] = (
             signature = signature._replace(name=name)
         if signature.static or signature.required_static:
             return JitFamily(f, signature, choices, numerics)
-        made = Jit(declare(f, signature, {}, numerics, signature.name), choices, list(signature.arguments))
+        made = Jit(declare(f, signature, {}, numerics, signature.name), choices, list(signature.arguments), signature.defaults)
         made.__doc__, made.__module__, made.__qualname__, made.__wrapped__ = f.__doc__, f.__module__, f.__qualname__, f
         return made
 

@@ -13,13 +13,9 @@ from tessera._core import DType
 from tessera.errors import CallError, CompilationError
 from tessera.jit import Jit
 from tessera.shapes import Shapes
+from tessera.types import ARRAY_NAMES
 
-DTYPES = {
-    name: getattr(torch, theirs)
-    for name, theirs in {
-        "f32": "float32", "f64": "float64", "bf16": "bfloat16", "f16": "float16", "i8": "int8", "u8": "uint8", "i32": "int32",
-        "i64": "int64", "bool": "bool", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
-        "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0fnu": "float8_e8m0fnu"}.items() if hasattr(torch, theirs)}
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, theirs) for name, theirs in ARRAY_NAMES.items() if hasattr(torch, theirs)}
 _PARAMETERS = {"f32": "float", "f64": "float", "bool": "bool", "i8": "int", "u8": "int", "i32": "int", "i64": "int"}
 
 # A library of PyTorch takes its operators away when it goes, so these stay.
@@ -57,7 +53,9 @@ class _Operator:
         said = []
         for n in self.arguments:
             if n in self.parameters:
-                said.append(f"{_PARAMETERS[self.parameters[n]]} {n}")
+                # PyTorch takes defaults of the last arguments alone.
+                has_default = all(other in self.function.defaults for other in self.arguments[self.arguments.index(n):])
+                said.append(f"{_PARAMETERS[self.parameters[n]]} {n}" + (f"={self.function.defaults[n]!r}" if has_default else ""))
             else:
                 said.append(f"Tensor({chr(ord('a') + self.states.index(n))}!) {n}" if n in self.states else f"Tensor {n}")
         results = ["Tensor"] * len(self.results)

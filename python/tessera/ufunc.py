@@ -105,6 +105,10 @@ class Ufunc(_core.Ufunc):
         out: Any = named.pop("out", None)
         if self.nin < len(values) <= self.nargs and out is None:
             values, out = values[:self.nin], (*values[self.nin:], *[None] * (self.nargs - len(values)))
+        defaults = self.function.defaults
+        left_out = self._arguments[len(values):]
+        if all(n in defaults for n in left_out):
+            values += tuple(defaults[n] for n in left_out)
         if len(values) != self.nin:
             raise self._wrong("argument", f"expected {self.nin} arguments ({', '.join(self._arguments)}), and perhaps {self.nout} for results, got {len(values)}")
         for key, value in named.items():

@@ -25,6 +25,20 @@ TEST_CASE("verify says what it compared") {
                                               "threads; equal to the tile program bit by bit; relative error at most "));
 }
 
+TEST_CASE("verify says where every shape is empty") {
+    const std::vector<std::vector<std::string>> all = {{"--shape", "N=0"}, {"--extents", "M=4", "N=0", "K=4"}};
+    for (const std::vector<std::string> &more : all) {
+        std::vector<std::string> words = {"verify", "matmul", "--target", "avx2", "--schedule", "none", "--shapes", "3"};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome outcome = generator(words);
+        INFO(outcome.err);
+        CHECK(outcome.code == 0);
+        CHECK_THAT(outcome.out, Catch::Contains("of them empty)") &&
+                                    Catch::Contains("note: every shape is empty, so that nothing was computed; give one that is "
+                                                             "not by --extents, or fix larger ones by --shape\n"));
+    }
+}
+
 TEST_CASE("verify gives JSON, for one shape") {
     const Outcome outcome = generator(
         {"verify", "segmented_sum", "--numerics", "f64", "--schedule", "none", "--json", "--shape", "N=5", "--extents", "B=3", "T=8"});

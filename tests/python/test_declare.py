@@ -1,12 +1,15 @@
 """Functions of tiles as algorithms: what C++ declares, Python can, with errors at the line that is wrong."""
+import copy
 import inspect
+import os
+import pickle
 
 import numpy as np
 import pytest
 import scipy.special
 
 import tessera as ts
-from tessera import CompilationError, Dim, Monoid, Param, State, Tensor, accum, bf16, f32, f64, i32, i64, jit, tile
+from tessera import CompilationError, Dim, Monoid, Param, State, Tensor, accum, bf16, f32, f64, i8, i32, i64, jit, tile
 from tessera.stdlib import function
 
 plain = jit(schedule="none")
@@ -242,7 +245,16 @@ def test_signatures_that_cannot_be():
     def out(out: Tensor["N", f32]):
         return out
 
-    def default(x: Tensor["N", f32], a: f32 = 2.0):
+    def default(x: Tensor["N", f32] = 2.0):
+        return x
+
+    def ranged(x: Tensor["N", f32], a: Param[f32, 0, 1] = 2.0):
+        return x * a
+
+    def mistyped(x: Tensor["N", f32], a: i8 = 200):
+        return x * a.cast(f32)
+
+    def texted(x: Tensor["N", f32], a: f32 = "2"):
         return x * a
 
     def whole(x: Tensor["N", f32]) -> int:
@@ -251,7 +263,9 @@ def test_signatures_that_cannot_be():
     async def later(x: Tensor["N", f32]):
         return x
 
-    for wrong, words in [(out, "no argument may be called 'out'"), (default, "argument 'a': a kernel's arguments have no defaults"),
+    for wrong, words in [(out, "no argument may be called 'out'"), (default, "argument 'x': a tensor has no default"),
+                         (ranged, "argument 'a': the default 2.0 is not in the parameter's range"), (mistyped, "argument 'a': the default 200 is no i8"),
+                         (texted, "argument 'a': expected int or float as the default of a parameter of f32, got '2'"),
                          (whole, "the result: expected an annotation"), (later, "a plain function of Python"), (int, "a plain function of Python")]:
         with pytest.raises(CompilationError, match=words):
             jit(wrong)
@@ -283,3 +297,36 @@ def test_random_numbers_are_those_of_the_library():
     theirs = function("random_uniform").with_schedule("none")(5, 3, out=np.empty(100, np.float32))
     np.testing.assert_array_equal(mine, theirs)
     assert draws.algorithm.effects == ["random"]
+
+
+def test_parameters_with_defaults():
+    @jit(schedule="none")
+    def moved(x: Tensor["N", f32], by: f32 = 0.5, *, times: Param[f32, 0, 4] = 2) -> Tensor["N", f32]:
+        return (x + by) * times
+
+    one = np.ones(3, np.float32)
+    for made in (moved, moved.with_schedule("none"), copy.copy(moved), pickle.loads(pickle.dumps(moved))):
+        assert made.defaults == {"by": 0.5, "times": 2}
+        np.testing.assert_array_equal(made(one), one * 3)
+        np.testing.assert_array_equal(made(one, 1.5), one * 5)
+        np.testing.assert_array_equal(made(one, times=3.0), one * 4.5)
+        np.testing.assert_array_equal(made(one, 1, 3), one * 6)
+    with pytest.raises(ts.CallError, match="argument 'x' is missing"):
+        moved(by=1.0)
+
+    @jit(schedule="none")
+    def family(x: Tensor["N", f32], by: f32 = 0.5, *, double: bool = False) -> Tensor["N", f32]:
+        return (x + by) * (2.0 if double else 1.0)
+
+    np.testing.assert_array_equal(family(one, double=True), one * 3)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="of another processor")
+def test_kernels_of_another_processor_are_exported_and_not_called(tmp_path):
+    @jit(schedule="none", target="arm64")
+    def distant(x: Tensor["N", f32]) -> Tensor["N", f32]:
+        return x + x
+
+    with pytest.raises(CompilationError, match="python.target.*its target is arm64, and this machine is x86_64, so that it cannot be called here"):
+        distant(np.ones(3, np.float32))
+    assert (distant.export(tmp_path) / "libdistant.a").exists()

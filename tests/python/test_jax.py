@@ -146,3 +146,11 @@ def test_the_interface_is_laid_out_as_in_jaxlib(tmp_path):
     command = ["c++", "-std=c++20", "-fsyntax-only", "-I", str(_root), "-I", str(folder), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_defaults_of_parameters():
+    @jit(schedule="none")
+    def moved(x: Tensor["N", f32], by: f32 = 0.5) -> Tensor["N", f32]:
+        return x + by
+
+    np.testing.assert_array_equal(jax.jit(lambda v: call(moved, v))(np.ones(3, np.float32)), np.full(3, 1.5, np.float32))

@@ -246,3 +246,14 @@ def test_operators_of_the_library(name, fresh):
         checks.remove("test_schema")  # which itself multiplies what it is given, and PyTorch does not multiply float8 on the CPU
     said = torch.library.opcheck(operator, tuple(samples(made)), test_utils=checks)
     assert set(said.values()) == {"SUCCESS"}
+
+
+def test_defaults_of_parameters():
+    @jit(schedule="none")
+    def moved(x: Tensor["N", f32], by: f32 = 0.5, times: f32 = 2) -> Tensor["N", f32]:
+        return (x + by) * times
+
+    op = register(moved, "tessera_defaults::moved")
+    x = torch.ones(3)
+    assert op(x).tolist() == [3.0] * 3 and op(x, 1.5).tolist() == [5.0] * 3
+    assert torch.compile(lambda v: op(v, times=3.0), fullgraph=True, backend="eager")(x).tolist() == [4.5] * 3

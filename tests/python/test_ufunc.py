@@ -222,3 +222,15 @@ def test_nothing_is_kept():
     gc.collect()
     assert kept() is None and gone() is None
     assert ts.threads() == 1
+
+
+def test_families_and_defaults():
+    @jit(schedule="none")
+    def scaled(x: Tensor["N", f32], by: f32 = 2.0, *, extra: float = 0.0) -> Tensor["N", f32]:
+        return x * by + extra
+
+    x = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(scaled.ufunc()(x), x * 2)
+    np.testing.assert_array_equal(scaled.ufunc(extra=1.0)(x, 3.0), x * 4)
+    with pytest.raises(CallError, match="expected 2 arguments"):
+        scaled.ufunc()()

@@ -513,23 +513,6 @@ class Kernel:
 
     def __repr__(self) -> str: ...
 
-class Function:
-    """
-    Function(name, arguments, results, algorithm, miss): calls kernels with tensors of any framework.
-    """
-
-    def __call__(self, *values: Any, **named: Any) -> Any: ...
-
-    def __init__(self, name: str, arguments: Sequence[str], results: Sequence[str], algorithm: Algorithm | None, miss: Callable[[tuple[Any, ...]], None] | None, /) -> None: ...
-
-    def add_kernel(self, kernel: Kernel, /) -> None: ...
-
-    def kernels(self) -> list[Kernel]: ...
-
-    def forget_kernels(self) -> None: ...
-
-def keep_vectorcall(type: object) -> None: ...
-
 def set_threads(count: int) -> int:
     """
     One pool of so many threads for all calls of the process; 1: the caller alone.
@@ -544,6 +527,23 @@ def cpu_features() -> int:
 
 def cpu_count() -> int:
     """Processors that this thread may run on."""
+
+class Function:
+    """
+    Function(name, arguments, results, algorithm, miss, defaults): calls kernels with tensors of any framework.
+    """
+
+    def __call__(self, *values: Any, **named: Any) -> Any: ...
+
+    def __init__(self, name: str, arguments: Sequence[str], results: Sequence[str], algorithm: Algorithm | None, miss: Callable[[tuple[Any, ...]], None] | None, defaults: dict[str, Any], /) -> None: ...
+
+    def add_kernel(self, kernel: Kernel, /) -> None: ...
+
+    def kernels(self) -> list[Kernel]: ...
+
+    def forget_kernels(self) -> None: ...
+
+def keep_vectorcall(type: object) -> None: ...
 
 class Ufunc:
     """
