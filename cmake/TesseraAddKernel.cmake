@@ -250,6 +250,10 @@ function(_tessera_add_generated)
     COMMENT "Generating ${comment}"
     VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${name}_kernel DEPENDS "${library}")
+  if(NOT gpu AND NOT asked MATCHES "^--module")  # for tessera_add_benchmark
+    set(again "${CMAKE_COMMAND}" -E env "TESSERA_CACHE=${CMAKE_BINARY_DIR}/tessera-derived" "${program}" generate ${asked} ${options})
+    set_target_properties(${name}_kernel PROPERTIES TESSERA_BENCHMARK_COMMAND "${again}" TESSERA_INPUTS "${generator};${inputs}")
+  endif()
 
   set(runtime runtime)
   if(gpu)

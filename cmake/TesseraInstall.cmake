@@ -9,6 +9,7 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
 set(schedules_dir "${CMAKE_INSTALL_DATADIR}/tessera/schedules")
 set(halide_dir "${TESSERA_HALIDE_INSTALL_DIR}")
 set(gpu_dir "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/gpu")
+set(benchmark_dir "${CMAKE_INSTALL_DATADIR}/tessera/benchmark")
 set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
@@ -26,8 +27,11 @@ install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_IN
 install(FILES runtime/load/load.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/load" COMPONENT python)
 # For GPUs: sources, since the libraries that they need are the application's choice.
 install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}" COMPONENT python)
+# For programs of Google Benchmark: what tessera_add_benchmark compiles.
+install(FILES bench/google/kernel_benchmark.h DESTINATION "${benchmark_dir}/bench/google" COMPONENT python)
+install(FILES bench/measure/random_elements.h bench/measure/random_elements.c DESTINATION "${benchmark_dir}/bench/measure" COMPONENT python)
 install(DIRECTORY support algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
-  FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE PATTERN google EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
 install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" COMPONENT python FILES_MATCHING PATTERN "*.json")
 install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json
   schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json
@@ -42,11 +46,11 @@ install(FILES "${HALIDE_ROOT}/share/doc/Halide/LICENSE.txt" DESTINATION "${CMAKE
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 configure_package_config_file(cmake/TesseraConfig.cmake.in TesseraConfig.cmake
-  INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir runtime_dir gpu_dir)
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir runtime_dir gpu_dir benchmark_dir)
 # For any architecture: what runs while a project is built is the build machine's, and the rest can be built for another.
 write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
-  cmake/TesseraAddKernel.cmake DESTINATION "${package_dir}" COMPONENT python)
+  cmake/TesseraAddKernel.cmake cmake/TesseraAddBenchmark.cmake DESTINATION "${package_dir}" COMPONENT python)
 
 # For builds without CMake. Its prefix is relative to itself, so that the tree can be moved.
 file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

@@ -15,6 +15,7 @@
 #include "generators/commands/manifest.h"
 #include "generators/commands/notes.h"
 #include "generators/kernel/prepared_library.h"
+#include "generators/output/benchmark_source.h"
 #include "generators/output/emitted.h"
 #include "generators/registry/algorithm_file.h"
 #include "generators/registry/module.h"
@@ -121,13 +122,31 @@ static std::vector<std::string> write_files(const Registry &registry, const Prep
     return all;
 }
 
+// "M=1,N=768": the extents of a shape.
+static Extents shape_in(const std::string &words) {
+    std::vector<std::string> pairs;
+    std::istringstream in(words);
+    for (std::string pair; std::getline(in, pair, ',');) pairs.push_back(pair);
+    return parse_shape(pairs, "--benchmark-at");
+}
+
+static std::vector<std::string> write_benchmark(const PreparedLibrary &library, const GenerateOptions &options, const OutputFolder &out) {
+    std::vector<Extents> shapes;
+    for (const std::string &words : options.benchmark_at) shapes.push_back(shape_in(words));
+    if (shapes.empty()) shapes.emplace_back();  // every dim is fixed
+    const std::string file = library.name + ".benchmark.cpp";
+    out.write(file, benchmark_source(library.first(), shapes));
+    return {file};
+}
+
 void generate(const Registry &registry, const GenerateOptions &options) {
     check_options(registry, options);
     const Module module = module_of(options);
     const PreparedLibrary library = prepare_library(registry, module, printing_notes(options.kernel));
     const OutputFolder out(options.out);
     own_folder(out.staged("").parent_path(), ".tessera-");
-    std::vector<std::string> all = write_files(registry, library, options, out);
+    std::vector<std::string> all =
+        options.benchmark ? write_benchmark(library, options, out) : write_files(registry, library, options, out);
     const std::string depfile = library.name + ".d";
     if (!options.depfile.empty()) {
         out.write(depfile, depfile_of(registry, options.out + "/" + all.back(), library, module, options));
@@ -143,6 +162,11 @@ static void check_arguments(const CommandLine &line, const GenerateOptions &opti
     if (!is_module && options.kernel.algorithm.empty())
         throw UserError("command.arguments",
                         "generate: expected an algorithm, --kernel or --module, got none; 'list' shows the algorithms.");
+    if (is_module && options.benchmark)
+        throw UserError("command.benchmark",
+                        fmt::format("generate: --benchmark is of one kernel, and with {0} there may be several. Name an algorithm in place "
+                                    "of {0}.",
+                                    how));
     if (!is_module) {
         if (line.has("--name")) check_c_name(options.name);
         return;
@@ -188,6 +212,12 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         .takes(join(registry.emitter_names(), "|"));
     line.flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line.flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
+    const CommandOption benchmark = line.flag("--benchmark", options->benchmark,
+                                              "Write a Google Benchmark program of the kernel, <name>.benchmark.cpp, and nothing else");
+    line.option("--benchmark-at", options->benchmark_at, "A shape to time, of the dynamic dims; may be repeated")
+        .one_value_each()
+        .takes("DIM=EXTENT,...")
+        .needs(benchmark);
     auto request = std::make_shared<CertificateRequest>();
     auto certify = std::make_shared<bool>(false);
     const CommandOption certificate = line.flag(

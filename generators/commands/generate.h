@@ -17,6 +17,8 @@ struct GenerateOptions {
     std::string out;                     // folder
     std::string depfile;                 // "" for none
     bool emit_assembly = false, emit_tiles = false;
+    bool benchmark = false;                              // writes <name>.benchmark.cpp in place of all others
+    std::vector<std::string> benchmark_at;               // "M=1,K=8": a shape
     std::optional<CertificateRequest> certificate = {};  // bounds of errors in the manifest
     Limits limits;                                       // of one kernel; several have the sum of their seconds
 };
@@ -28,7 +30,7 @@ struct GenerateOptions {
 // that lib<name>.a depends on and, where no schedule was named, the folders in which a better match would appear.
 // Equal inputs give equal bytes, whatever the folder. Another emitter's file takes the library's place. Kernels of a module share callees
 // that are emitted once, and constants, where they are equal. UserErrors of every
-// step, output.*, compile.limit, certificate.wrong, and those of Emitter::check.
+// step, output.*, command.benchmark, compile.limit, certificate.wrong, and those of Emitter::check.
 void generate(const Registry &registry, const GenerateOptions &options);
 
 Command generate_command(ProgramLine &program, const Registry &registry);
