@@ -19,7 +19,11 @@ struct Machine {
     int64_t memory_bytes = 0;
     std::vector<Cache> caches;  // nearest first; none that hwloc cannot see
 
-    const Cache *cache(int level) const;
+    const Cache *cache(int level) const {
+        for (const Cache &c : caches)
+            if (c.level == level) return &c;
+        return nullptr;
+    }
 };
 
 Machine this_machine();
