@@ -12,6 +12,11 @@
 
 namespace tessera {
 
+const Cache *Machine::cache(int level) const {
+    auto it = std::find_if(caches.begin(), caches.end(), [&](const Cache &c) { return c.level == level; });
+    return it == caches.end() ? nullptr : &*it;
+}
+
 Machine this_machine() {
     hwloc_topology_t raw = nullptr;
     require(hwloc_topology_init(&raw) == 0, "a topology can be made");

@@ -19,11 +19,7 @@ struct Machine {
     int64_t memory_bytes = 0;
     std::vector<Cache> caches;  // nearest first; none that hwloc cannot see
 
-    const Cache *cache(int level) const {
-        for (const Cache &c : caches)
-            if (c.level == level) return &c;
-        return nullptr;
-    }
+    const Cache *cache(int level) const;
 };
 
 Machine this_machine();

@@ -47,54 +47,51 @@ Work work_left(const Profile &p, const Target &target) {
     return work;
 }
 
-static std::optional<Peak> peak_named(const std::string &name) {
-    const auto found = std::find(peak_names().begin(), peak_names().end(), name);
-    return found == peak_names().end() ? std::nullopt : std::optional(static_cast<Peak>(found - peak_names().begin()));
+static std::optional<double> measured_peak(const std::string &name, const Target &target) {
+    if (!target.measured) return {};
+    const auto peak = target.measured->peaks.find(name);
+    return peak == target.measured->peaks.end() || peak->second.one_thread <= 0 ? std::nullopt : std::optional(peak->second.one_thread);
 }
 
-// By the family's instruction. Where a step has several instructions, sums go where no products do: half of them count.
-static Way way_of(const Instruction &family, const Target &target) {
+// Operations in a second on one core by the family's instruction, where f32's are `f32`.
+static double peak_of(const Instruction &family, const Target &target, double f32) {
     const auto [instructions, slots] = cost_of(family, target);
-    if (instructions == 1) return {peak_named(family.peak), family.shape.k / slots};
-    return {std::nullopt, family.shape.k / (slots * (instructions / 2.0))};
+    if (instructions == 1)
+        if (const std::optional<double> peak = measured_peak(family.peak, target)) return *peak;
+    // Where a step has several instructions, sums go where no products do: half of them count.
+    return f32 * family.shape.k / (slots * (instructions == 1 ? 1 : instructions / 2.0));
 }
 
-std::vector<OperationsByWays> by_ways(const Work &work, const Target &target) {
-    std::vector<OperationsByWays> all;
-    if (!work.operations) return all;
-    double others = work.f64;
-    if (work.f64 > 0) all.push_back({work.f64, {{PEAK_F64, 0.5}}});
-    for (const auto &[name, operations] : work.by_family) {
-        const Instruction &family = *find_family(name);
-        std::vector<Way> ways = {Way{}};  // its operands can be widened to f32 too
-        for (const Instruction &other : families())
-            if (is_emitted(other) && is_on(other, target) && other.accumulator == family.accumulator && other.first == family.first &&
-                other.second == family.second)
-                ways.push_back(way_of(other, target));
-        all.push_back({operations, ways}), others += operations;
-    }
-    all.push_back({*work.operations - others});
-    return all;
-}
-
-static MachineLimits limits_of(const Target &target) {
-    const Rates rates = rates_of(target);
-    // Clocks are up to twice as fast as those that rates are assumed of.
-    const double fastest = target.measured ? 1 : 2;
-    MachineLimits limits;
-    limits.peaks[PEAK_F32] = fastest * rates.fma * 2 * target.vector_bytes / 4;
-    limits.caches = {static_cast<double>(target.l1_bytes), static_cast<double>(target.l2_bytes), static_cast<double>(target.l3_bytes)};
-    limits.read = {fastest * rates.l1, fastest * rates.read[0], fastest * rates.read[1], fastest * rates.read[2]};
-    if (!target.measured) return limits;
-    for (const auto &[name, peak] : target.measured->peaks)
-        if (const auto number = peak_named(name); number && *number != PEAK_F32) limits.peaks[*number] = peak.one_thread;
-    if (auto memory = target.measured->read.find("memory"); memory != target.measured->read.end())
-        limits.read_by_all = memory->second.all_threads;
-    return limits;
+// The same of what a family could compute, by the best of those with its operands, which can be widened to f32 too.
+static double best_peak(const Instruction &family, const Target &target, double f32) {
+    double best = f32;
+    for (const Instruction &other : families())
+        if (is_emitted(other) && is_on(other, target) && other.accumulator == family.accumulator && other.first == family.first &&
+            other.second == family.second)
+            best = std::max(best, peak_of(other, target, f32));
+    return best;
 }
 
 double bound_seconds(const Work &work, const Target &target, int threads) {
-    return bound_seconds(by_ways(work, target), work.bytes, limits_of(target), threads);
+    const Rates rates = rates_of(target);
+    // Clocks are up to twice as fast as those that rates are assumed of.
+    const double fastest = target.measured ? 1 : 2, cores = fastest * threads;
+    const double f32 = rates.fma * 2 * target.vector_bytes / 4;
+    double seconds = 0, others = 0;
+    seconds += work.f64 / (measured_peak("f64", target).value_or(f32 / 2) * cores), others += work.f64;
+    for (const auto &[family, operations] : work.by_family)
+        seconds += operations / (best_peak(*find_family(family), target, f32) * cores), others += operations;
+    seconds = work.operations ? seconds + (*work.operations - others) / (f32 * cores) : 0;
+    // Each core has its own first and second level.
+    const double beyond[] = {work.bytes, work.bytes - static_cast<double>(target.l1_bytes * threads),
+                             work.bytes - static_cast<double>(target.l2_bytes * threads),
+                             work.bytes - static_cast<double>(target.l3_bytes)};
+    double memory = fastest * rates.read[2];
+    if (target.measured && threads > 1)
+        if (auto rate = target.measured->read.find("memory"); rate != target.measured->read.end())
+            memory = std::max(memory, rate->second.all_threads);
+    return std::max({seconds, beyond[0] / (rates.l1 * cores), beyond[1] / (rates.read[0] * cores), beyond[2] / (rates.read[1] * cores),
+                     beyond[3] / memory, 1e-9});
 }
 
 }  // namespace tessera

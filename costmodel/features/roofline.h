@@ -1,7 +1,6 @@
 // How long a profile takes at best, by the rates of the target: the draft that a learned model corrects, and the bound that a
 // search is measured against (Williams, Waterman, Patterson, "Roofline", CACM 2009).
 #pragma once
-#include "bench/measure/bound.h"
 #include "bench/measure/work.h"
 #include "costmodel/features/profile.h"
 
@@ -24,11 +23,9 @@ double predicted_seconds(const Profile &profile, const Rates &rates, int threads
 // it writes.
 Work work_left(const Profile &profile, const Target &target);
 
-// How the operations may be computed on the target; none where their number depends on data.
-std::vector<OperationsByWays> by_ways(const Work &work, const Target &target);
-
-// Seconds below which no schedule of the algorithm can go on `threads` cores (bench/measure/bound.h). Of a target that nobody calibrated,
-// as on the fastest processors of its kind, so that it is far from what others reach.
+// Seconds below which no schedule of the algorithm can go: its operations at the peaks of `threads` cores, and for each cache level what
+// it cannot hold of the arguments at the rate of the next. Of a target that nobody calibrated, as on the fastest processors of its kind, so
+// that it is far from what others reach.
 double bound_seconds(const Work &work, const Target &target, int threads);
 
 }  // namespace tessera
