@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 
 struct ImportLine {
     std::string file, out, name;
-    std::vector<std::string> shape, bind, until;
+    std::vector<std::string> shape, multiple, bind, until;
     bool json = false;
 };
 
@@ -64,6 +64,7 @@ int run(const ImportLine &o) {
     onnx::ImportOptions options;
     options.name = o.name;
     for (const auto &[dim, extent] : parse_shape(o.shape)) options.shape[dim] = extent;
+    for (const auto &[dim, of] : parse_shape(o.multiple, "--multiple")) options.multiples[dim] = of;
     for (const std::string &word : o.bind) options.bind.insert(bound(word, *model));
     options.until = o.until;
     const onnx::Imported made = onnx::import_model(*model, options);
@@ -75,7 +76,8 @@ int run(const ImportLine &o) {
     for (const auto &[own, name] : made.inputs) report["inputs"][own] = name;
     for (const auto &[own, name] : made.outputs) report["outputs"][own] = name;
     report["dims"] = ordered_json::array();
-    for (const onnx::ImportedDim &d : made.dims) report["dims"].push_back({{"name", d.name}, {"stands_for", d.origin}, {"min", 1}});
+    for (const onnx::ImportedDim &d : made.dims)
+        report["dims"].push_back({{"name", d.name}, {"stands_for", d.origin}, {"min", d.multiple_of}, {"multiple_of", d.multiple_of}});
     report["bound"] = o.bind;
     report["shape"] = o.shape;
     report["operators"] = made.operators;
@@ -102,7 +104,9 @@ int run(const ImportLine &o) {
     std::cout << fmt::format("{}: {} nodes, of which {} follow from constants and shapes; {} stages and calls; {} weights, {:.1f} MB\n",
                              made.program.name, nodes, made.folded, made.program.steps.size(), tensors.size(),
                              static_cast<double>(bytes) / 1e6);
-    for (const onnx::ImportedDim &d : made.dims) std::cout << fmt::format("  dim {}: {}, at least 1\n", d.name, d.origin);
+    for (const onnx::ImportedDim &d : made.dims)
+        std::cout << fmt::format("  dim {}: {}, {}\n", d.name, d.origin,
+                                 d.multiple_of > 1 ? fmt::format("a multiple of {}", d.multiple_of) : "at least 1");
     std::cout << fmt::format("wrote program.json, weights.safetensors and import.json to {}\n", o.out);
     return exit_ok;
 }
@@ -117,6 +121,8 @@ Command import_command(ProgramLine &program) {
     line.option("-o,--out", o->out, "The folder to write to").takes("DIR").required();
     line.option("--name", o->name, "Name of the program. Default: that of the file").takes("NAME");
     line.option("--shape", o->shape, "Extent of a dynamic dim, by the model's name of it or as <input>.<axis>").takes("DIM=N");
+    line.option("--multiple", o->multiple, "A dynamic dim that is always a multiple of N, as networks that halve pictures want it")
+        .takes("DIM=N");
     line.option("--bind", o->bind, "An input that becomes a constant, with its numbers").takes("INPUT=N,…").one_value_each();
     line.option("--until", o->until, "A value of the graph that is an output, in place of the model's outputs")
         .takes("VALUE")

@@ -1,22 +1,36 @@
-import sys, os, onnx, numpy as np
+"""collect.py <folder>: writes ONNX's own tests of operators as files, a folder for each: model.onnx, input_<i>.pb, output_<i>.pb (TensorProto)
+of the first set of data. `skip` says that a test has data that are no tensors."""
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
-out=sys.argv[1]
-import warnings; warnings.filterwarnings("ignore")
-cases=collect_testcases(None)
-n=0
-for c in cases:
-    if c.model is None: continue
-    d=os.path.join(out,c.name); os.makedirs(d,exist_ok=True)
-    onnx.save(c.model, os.path.join(d,"model.onnx"))
-    for s,(ins,outs) in enumerate(c.data_sets[:1]):
-        for kind,vals,infos in (("input",ins,c.model.graph.input),("output",outs,c.model.graph.output)):
-            for i,v in enumerate(vals):
-                try:
-                    t = v if isinstance(v, onnx.TensorProto) else numpy_helper.from_array(np.asarray(v), infos[i].name)
-                    t.name = infos[i].name
-                    open(os.path.join(d,f"{kind}_{i}.pb"),"wb").write(t.SerializeToString())
-                except Exception as e:
-                    open(os.path.join(d,"skip"),"w").write(str(e)[:100])
-    n+=1
-print(n)
+
+
+def write(case, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(case.model, folder / "model.onnx")
+    inputs, outputs = case.data_sets[0]
+    graph = case.model.graph
+    for kind, values, infos in (("input", inputs, graph.input), ("output", outputs, graph.output)):
+        for i, value in enumerate(values):
+            if isinstance(value, (list, dict, type(None), onnx.SequenceProto, onnx.OptionalProto)):
+                (folder / "skip").write_text(type(value).__name__)
+                continue
+            tensor = value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(np.asarray(value))
+            tensor.name = infos[i].name
+            (folder / f"{kind}_{i}.pb").write_bytes(tensor.SerializeToString())
+
+
+def main(folder: str) -> None:
+    warnings.filterwarnings("ignore")
+    for case in collect_testcases(None):
+        # The expansions of a function are nodes that others test.
+        if case.model is not None and "_expanded" not in case.name:
+            write(case, Path(folder) / case.name)
+
+
+main(sys.argv[1])

@@ -49,7 +49,7 @@ public:
     std::optional<int64_t> fixed(const Expr &extent) const;
 
     // A symbolic dim of the program, of at least one element and at most most_extent; of a callee, where its first caller keeps to that.
-    Expr symbol(const std::string &name, bool at_least_one = true, bool limited = true);
+    Expr symbol(const std::string &name, bool at_least_one = true, bool limited = true, int64_t multiple_of = 1);
     Expr simplified(const Expr &extent) const;
     bool same(const Expr &a, const Expr &b) const;  // throws Unify or Fix where a callee's extents are the same only in the caller
     // A dim of that extent which is none of `taken`.
@@ -73,6 +73,10 @@ private:
     Bounds bounds_;
     std::vector<std::pair<Expr, std::vector<Dim>>> dims_;  // by extent
     std::set<std::string> names_, dim_names_;
+    std::map<std::string, int64_t> multiples_;  // of symbols
+
+    // Whether it is 0, for all extents that symbols may have.
+    bool is_zero(const Expr &difference) const;
     struct Table {
         std::shared_ptr<const std::vector<Expr>> known;
         std::vector<int64_t> extents;

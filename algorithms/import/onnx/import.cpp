@@ -64,6 +64,8 @@ public:
             if (!bound_.count(input)) unknown_option("onnx.bind", "--bind", input, "input");
         for (const auto &[dim, value] : options_.shape)
             if (!shaped_.count(dim)) unknown_option("onnx.shape", "--shape", dim, "dim");
+        for (const auto &[dim, of] : options_.multiples)
+            if (!shaped_.count(dim)) unknown_option("onnx.shape", "--multiple", dim, "dim");
         report();
         made_.program = space_.f.build();
         made_.weights = std::move(space_.weights);
@@ -168,8 +170,15 @@ private:
                 else {
                     const std::string key = e.name.empty() || e.name == "?" ? place : e.name;
                     if (!symbols.count(key)) {
-                        symbols[key] = space_.symbol(e.name.empty() || e.name == "?" ? info.name + "_" + std::to_string(i) : e.name);
-                        made_.dims.push_back({symbols[key]->name, "input '" + info.name + "', axis " + std::to_string(i)});
+                        auto multiple = options_.multiples.find(e.name.empty() ? place : e.name);
+                        if (multiple == options_.multiples.end()) multiple = options_.multiples.find(place);
+                        const int64_t of = multiple == options_.multiples.end() ? 1 : multiple->second;
+                        if (of < 1 || of > 1 << 20)
+                            throw UserError("onnx.shape", "--multiple " + key + "=" + std::to_string(of) + ": expected 1 to 2^20.");
+                        if (multiple != options_.multiples.end()) shaped_.insert(multiple->first);
+                        const std::string wanted = e.name.empty() || e.name == "?" ? info.name + "_" + std::to_string(i) : e.name;
+                        symbols[key] = space_.symbol(wanted, true, true, of);
+                        made_.dims.push_back({symbols[key]->name, "input '" + info.name + "', axis " + std::to_string(i), of});
                     }
                     size = symbols[key];
                 }

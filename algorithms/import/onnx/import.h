@@ -12,6 +12,7 @@ struct ImportOptions {
     bool outline = true;                   // parts become callees (outline.h)
     std::string name = "model";            // of the program
     std::map<std::string, int64_t> shape;  // extents of symbolic dims, by the model's names of them or "<input>.<axis>"
+    std::map<std::string, int64_t> multiples;           // dims that are multiples of a number, named alike
     std::map<std::string, Array> bind;     // inputs that become constants; their shape must be the input's
     std::vector<std::string> until;        // values that are outputs in place of the model's; what only others need is left out
 };
@@ -19,6 +20,7 @@ struct ImportOptions {
 // A dim that stays symbolic, and where it stands.
 struct ImportedDim {
     std::string name, origin;  // "W", "input 'x', axis 3"
+    int64_t multiple_of = 1;
 };
 
 struct Imported {

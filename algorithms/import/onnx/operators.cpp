@@ -7,7 +7,7 @@ namespace tessera::onnx {
 std::vector<Operator> all_operators() {
     std::vector<Operator> all = arithmetic_operators();
     for (Operator &o : all) o.is_element_wise = true;
-    for (const auto &part : {shape_operators(), reduction_operators(), network_operators()})
+    for (const auto &part : {shape_operators(), reduction_operators(), network_operators(), sampling_operators(), recurrent_operators()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }

@@ -116,6 +116,8 @@ std::vector<Value> cast_to(Context &c, DType to) {
 std::vector<Value> cast_handler(Context &c) {
     const auto number = static_cast<int32_t>(c.node.integer("to"));
     const std::optional<DType> to = dtype_of(number);
+    if (to == DType::f8e8m0fnu)
+        c.refuse("it casts to float8e8m0, of which ONNX rounds otherwise than Tessera.", "Make scales before the model.", "onnx.type");
     if (!to) c.refuse("it casts to " + type_name(number) + ", which Tessera does not have.", "Cast to another type.", "onnx.type");
     return cast_to(c, *to);
 }
@@ -142,9 +144,27 @@ std::vector<Value> is_infinite(Context &c) {
     });
 }
 
+// Counts outside of the type's bits shift everything out: zeros, or the sign to the right.
 std::vector<Value> shift(Context &c) {
     const bool left = c.node.text("direction", "LEFT") == "LEFT";
-    return of_two(c, [&](const Tile &a, const Tile &b) { return left ? a << b : a >> b; });
+    const int bits = 8 * traits_of(c.in(0).dtype).bytes;
+    return of_two(c, [&](const Tile &a, const Tile &b) {
+        const Tile zero = c.f.scalar(a.dtype(), 0), sign = select(a < 0.0, zero - 1.0, zero);
+        const Tile legal = b >= 0.0 && b < static_cast<double>(bits);
+        const Tile count = select(legal, b, zero);
+        return select(legal, left ? a << count : a >> count, left ? zero : sign);
+    });
+}
+
+// By e^x - 1, which is exact near 0.
+Tile hyperbolic_sine(const Tile &x) {
+    const Tile e = expm1(abs(x)), half = (e + e / (e + 1.0)) * 0.5;
+    return select(x < 0.0, -half, half);
+}
+
+Tile inverse_hyperbolic_sine(const Tile &x) {
+    const Tile a = abs(x), made = log1p(a + a * a / (1.0 + sqrt(a * a + 1.0)));
+    return select(x < 0.0, -made, made);
 }
 
 std::vector<Value> same(Context &c) { return {c.in(0)}; }
@@ -178,6 +198,14 @@ std::vector<Operator> arithmetic_operators() {
         {"Log", [](Context &c) { return of_one(c, [](const Tile &x) { return log(x); }); }},
         {"Sin", [](Context &c) { return of_one(c, [](const Tile &x) { return sin(x); }); }},
         {"Cos", [](Context &c) { return of_one(c, [](const Tile &x) { return cos(x); }); }},
+        {"Tan", [](Context &c) { return of_one(c, [](const Tile &x) { return sin(x) / cos(x); }); }},
+        {"Asin", [](Context &c) { return of_one(c, [](const Tile &x) { return atan2(x, sqrt((1.0 - x) * (1.0 + x))); }); }},
+        {"Acos", [](Context &c) { return of_one(c, [](const Tile &x) { return atan2(sqrt((1.0 - x) * (1.0 + x)), x); }); }},
+        {"Sinh", [](Context &c) { return of_one(c, hyperbolic_sine); }},
+        {"Cosh", [](Context &c) { return of_one(c, [](const Tile &x) { return exp(abs(x)) * 0.5 + 0.5 / exp(abs(x)); }); }},
+        {"Asinh", [](Context &c) { return of_one(c, inverse_hyperbolic_sine); }},
+        {"Acosh", [](Context &c) { return of_one(c, [](const Tile &x) { return log1p((x - 1.0) + sqrt((x - 1.0) * (x + 1.0))); }); }},
+        {"Atanh", [](Context &c) { return of_one(c, [](const Tile &x) { return 0.5 * log1p(2.0 * x / (1.0 - x)); }); }},
         {"Atan", [](Context &c) { return of_one(c, [](const Tile &x) { return atan(x); }); }},
         {"Erf", [](Context &c) { return of_one(c, [](const Tile &x) { return erf(x); }); }},
         {"Tanh", [](Context &c) { return of_one(c, [](const Tile &x) { return tanh(x); }); }},

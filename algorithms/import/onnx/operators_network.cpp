@@ -17,8 +17,6 @@ std::vector<std::string> dims_of(const std::vector<Axis> &axes) {
     return dims;
 }
 
-Expr at(const Axis &a) { return a.dim.empty() ? Expr(0) : variable(a.dim); }
-
 // The tile with its dims in the order of the axes.
 Tile in_order(const Tile &tile, const std::vector<Axis> &axes) {
     std::vector<std::string> dims;

@@ -95,6 +95,7 @@ std::vector<Value> reduce(Context &c) {
         break;
     }
     }
+    if (x.dtype == DType::boolean) made = kind == Reduction::max ? made > 0.0 : made != 0.0;
     return {c.result(Context::ordered(made, {folded.tile}), folded.result, x.dtype)};
 }
 

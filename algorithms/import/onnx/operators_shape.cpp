@@ -500,8 +500,8 @@ std::vector<Value> depth_space(Context &c) {
         at[1] = rows_first ? within * axes[1].extent + to[1] : to[1] * Expr(size * size) + within;
         at[2] = to[2] / b, at[3] = to[3] / b;
     } else {
-        const Expr within = to[1] / depth;
-        at[1] = to[1] % depth;
+        const Expr within = rows_first ? to[1] / depth : to[1] % Expr(size * size);
+        at[1] = rows_first ? to[1] % depth : to[1] / Expr(size * size);
         at[2] = to[2] * b + within / b, at[3] = to[3] * b + within % b;
     }
     return {c.result(c.read(x, at, axes), axes, x.dtype)};

@@ -25,11 +25,13 @@ DType computed_as(DType type) {
     return is_float(type) ? DType::f32 : DType::i32;
 }
 
-Expr Space::symbol(const std::string &name, bool at_least_one, bool limited) {
+Expr Space::symbol(const std::string &name, bool at_least_one, bool limited, int64_t multiple_of) {
     Dim d = symbolic_dim(unused(identifier(name), dim_names_));
-    d.min = at_least_one;
-    if (limited) d.max = most_extent;
+    d.multiple_of = multiple_of;
+    d.min = at_least_one ? multiple_of : 0;
+    if (limited) d.max = most_extent / multiple_of * multiple_of;
     dim_names_.insert(d.name);
+    if (multiple_of > 1) multiples_[d.name] = multiple_of;
     f.dim(d);
     bounds_.set_dim(d);
     const Expr e = extent(d.name);
@@ -38,6 +40,17 @@ Expr Space::symbol(const std::string &name, bool at_least_one, bool limited) {
 }
 
 Expr Space::simplified(const Expr &e) const { return simplify(e, bounds_); }
+
+bool Space::is_zero(const Expr &difference) const {
+    if (simplified(difference).is_constant(0)) return true;
+    if (multiples_.empty()) return false;
+    // A multiple of n as n times something: quotients by divisors of n are then exact.
+    const Expr taken_apart = replace_extents(difference, [&](const Expr &e) -> Expr {
+        const auto of = multiples_.find(e->name);
+        return of == multiples_.end() ? Expr() : Expr(of->second) * extent(e->name + "/" + std::to_string(of->second));
+    });
+    return simplified(taken_apart).is_constant(0);
+}
 
 static std::set<std::string> symbols_of(const Expr &e) {
     std::set<std::string> names;
@@ -72,8 +85,8 @@ std::optional<int64_t> Space::fixed(const Expr &e) const {
 bool Space::same(const Expr &a, const Expr &b) const {
     if (equal(a, b)) return true;
     const Expr difference = simplified(a - b);
-    if (difference.is_constant(0)) return true;
-    if (!meaning.caller || !in_caller(difference).is_constant(0)) return false;
+    if (is_zero(difference)) return true;
+    if (!meaning.caller || !meaning.caller->is_zero(in_caller(difference))) return false;
     const Expr one = simplified(a), other = simplified(b);
     if (one.kind() == ExprKind::extent && other.kind() == ExprKind::extent) throw Unify{one->name, other->name};
     throw Fix{symbols_of(difference)};
@@ -81,8 +94,7 @@ bool Space::same(const Expr &a, const Expr &b) const {
 
 Dim Space::dim(const Expr &wanted, const std::set<std::string> &taken) {
     const Expr e = simplified(wanted);
-    auto known = std::find_if(dims_.begin(), dims_.end(),
-                              [&](const auto &d) { return equal(d.first, e) || simplified(d.first - e).is_constant(0); });
+    auto known = std::find_if(dims_.begin(), dims_.end(), [&](const auto &d) { return equal(d.first, e) || is_zero(d.first - e); });
     if (known == dims_.end()) known = dims_.insert(dims_.end(), {e, {}});
     for (const Dim &d : known->second)
         if (!taken.count(d.name)) return d;

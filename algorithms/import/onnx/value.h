@@ -16,6 +16,9 @@ struct Axis {
     std::string dim;  // of the tile; "": the tile does not vary along the axis
 };
 
+// The index along the axis, at a point of the tile; 0 where it does not vary.
+inline Expr at(const Axis &a) { return a.dim.empty() ? Expr(0) : variable(a.dim); }
+
 // One of three:
 //   constant   elements that are known when the model is imported. It becomes a literal, or a weight, when a tile is asked for.
 //   known      integers or truths that follow from extents, such as a shape: index or bool expressions over extents, row-major.
