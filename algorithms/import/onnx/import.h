@@ -9,12 +9,12 @@
 namespace tessera::onnx {
 
 struct ImportOptions {
-    bool outline = true;                   // parts become callees (outline.h)
-    std::string name = "model";            // of the program
-    std::map<std::string, int64_t> shape;  // extents of symbolic dims, by the model's names of them or "<input>.<axis>"
-    std::map<std::string, int64_t> multiples;           // dims that are multiples of a number, named alike
-    std::map<std::string, Array> bind;     // inputs that become constants; their shape must be the input's
-    std::vector<std::string> until;        // values that are outputs in place of the model's; what only others need is left out
+    bool outline = true;                            // parts become callees (outline.h)
+    std::string name = "model";                     // of the program
+    std::map<std::string, int64_t> shape = {};      // extents of symbolic dims, by the model's names of them or "<input>.<axis>"
+    std::map<std::string, int64_t> multiples = {};  // dims that are multiples of a number, named alike
+    std::map<std::string, Array> bind = {};         // inputs that become constants; their shape must be the input's
+    std::vector<std::string> until = {};            // values that are outputs in place of the model's; what only others need is left out
 };
 
 // A dim that stays symbolic, and where it stands.

@@ -88,12 +88,10 @@ std::vector<Tap> grown(Context &c, const ResizeRule &rule, const Axis &out, cons
         c.refuse("it resizes an axis of unknown extent by mode '" + rule.mode + "', coordinates '" + rule.coordinates + "', rounding '" +
                      rule.nearest + "'.",
                  "Fix the axis' extent (--shape).");
-    // A nearest element of half pixels is i / s however it rounds, for (2 i + 1 - s) / 2 s is never half way between, but for even s and
-    // there the neighbours on both sides of the half are as near.
+    // With half pixels element i lies at (2 i + 1 - s) / 2 s, whose nearest is i / s however halves are rounded.
     if (rule.mode == "nearest") {
-        if (half && s % 2 == 0 && rule.nearest != "round_prefer_floor" && rule.nearest != "round_prefer_ceil")
-            c.refuse("it resizes an axis of unknown extent with half pixels and rounding '" + rule.nearest + "'.",
-                     "Fix the extent (--shape).");
+        if (half && rule.nearest == "floor") return {{max((i * Expr(2) + Expr(1 - s)) / Expr(2 * s), Expr(0)), {}}};
+        if (half && rule.nearest == "ceil") return {{min((i * Expr(2) + Expr(s)) / Expr(2 * s), in - 1), {}}};
         return {{i / Expr(s), {}}};
     }
     const Expr above = asymmetric ? i : i * Expr(2) + Expr(1 - s), below = Expr(asymmetric ? s : 2 * s);

@@ -39,7 +39,22 @@ Expr Space::symbol(const std::string &name, bool at_least_one, bool limited, int
     return e;
 }
 
-Expr Space::simplified(const Expr &e) const { return simplify(e, bounds_); }
+// A quotient of a multiple of n by a divisor of n, in quotients by n: so that |H| / 4 and |H| / 32 * 8 are one expression, as proofs that
+// know nothing of multiples need it.
+static Expr in_largest_quotients(const Expr &e, const std::map<std::string, int64_t> &multiples) {
+    return rewrite(e, [&](const Expr &n) -> Expr {
+        if (!n.is_operation(Op::div) || n->args[0].kind() != ExprKind::extent || !n->args[1].is_constant()) return {};
+        const auto of = multiples.find(n->args[0]->name);
+        const int64_t by = n->args[1]->value.integer;
+        if (of == multiples.end() || by < 1 || by >= of->second || of->second % by) return {};
+        return n->args[0] / Expr(of->second) * Expr(of->second / by);
+    });
+}
+
+Expr Space::simplified(const Expr &e) const {
+    const Expr made = simplify(e, bounds_);
+    return multiples_.empty() ? made : simplify(in_largest_quotients(made, multiples_), bounds_);
+}
 
 bool Space::is_zero(const Expr &difference) const {
     if (simplified(difference).is_constant(0)) return true;

@@ -1,0 +1,251 @@
+#include "algorithms/import/onnx/import.h"
+
+#include <bit>
+#include <fstream>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "algorithms/evaluate/reference.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
+
+namespace tessera::test_onnx_import {
+
+namespace {
+
+// Protocol Buffers' wire format, as far as these models need it.
+struct Message {
+    std::string bytes;
+
+    static std::string varint(uint64_t value) {
+        std::string text;
+        for (; value >= 128; value >>= 7) text += static_cast<char>(value & 127 | 128);
+        return text + static_cast<char>(value);
+    }
+    Message &number(uint32_t field, int64_t value) {
+        bytes += varint(field << 3) + varint(static_cast<uint64_t>(value));
+        return *this;
+    }
+    Message &text(uint32_t field, const std::string &value) {
+        bytes += varint(field << 3 | 2) + varint(value.size()) + value;
+        return *this;
+    }
+    Message &message(uint32_t field, const Message &value) { return text(field, value.bytes); }
+};
+
+Message integers(const std::string &name, const std::vector<int64_t> &values) {
+    Message a;
+    a.text(1, name).number(20, 7);
+    for (int64_t v : values) a.number(8, v);
+    return a;
+}
+
+Message node(const std::string &op, const std::vector<std::string> &inputs, const std::vector<std::string> &outputs,
+             const std::vector<Message> &attributes = {}) {
+    Message n;
+    for (const std::string &i : inputs) n.text(1, i);
+    for (const std::string &o : outputs) n.text(2, o);
+    n.text(3, "the_" + outputs[0]).text(4, op);
+    for (const Message &a : attributes) n.message(5, a);
+    return n;
+}
+
+// An extent is a number, or a name where it is 0.
+struct Extent {
+    int64_t number;
+    std::string name;
+};
+
+Message value(const std::string &name, const std::vector<Extent> &extents) {
+    Message shape, tensor, type, info;
+    for (const Extent &e : extents) shape.message(1, e.number ? Message().number(1, e.number) : Message().text(2, e.name));
+    tensor.number(1, 1).message(2, shape);
+    type.message(1, tensor);
+    return info.text(1, name).message(2, type);
+}
+
+Message weights(const std::string &name, const std::vector<int64_t> &extents) {
+    Message t;
+    int64_t count = 1;
+    for (int64_t e : extents) t.number(1, e), count *= e;
+    std::string raw;
+    for (int64_t i = 0; i < count; i++) {
+        const float v = static_cast<float>(i * 37 % 101) / 50 - 1;
+        raw.append(reinterpret_cast<const char *>(&v), sizeof v);
+    }
+    return t.number(2, 1).text(8, name).text(9, raw);
+}
+
+std::string model(const std::vector<Message> &nodes, const std::vector<Message> &inputs, const std::vector<std::string> &outputs,
+                  const std::vector<Message> &tensors = {}) {
+    Message graph, whole;
+    for (const Message &n : nodes) graph.message(1, n);
+    for (const Message &t : tensors) graph.message(5, t);
+    for (const Message &i : inputs) graph.message(11, i);
+    for (const std::string &o : outputs) graph.message(12, value(o, {}));
+    return whole.number(1, 8).message(7, graph).message(8, Message().number(2, 17)).bytes;
+}
+
+onnx::Imported imported(const std::string &bytes, const onnx::ImportOptions &options = {}) {
+    return onnx::import_model(*onnx::read_model(bytes, "the test"), options);
+}
+
+void check_refused(const std::string &bytes, const onnx::ImportOptions &options, const std::vector<std::string> &words) {
+    try {
+        imported(bytes, options);
+        FAIL("it was not refused");
+    } catch (const UserError &e) {
+        for (const std::string &w : words) CHECK_THAT(e.what(), Catch::Contains(w));
+    }
+}
+
+// Three convolutions with what follows, of other channels each.
+std::string layers() {
+    std::vector<Message> nodes, tensors;
+    std::string x = "x";
+    const int64_t channels[] = {3, 5, 8, 2};
+    for (int i = 0; i < 3; i++) {
+        const std::string n = std::to_string(i);
+        tensors.push_back(weights("w" + n, {channels[i + 1], channels[i], 3, 3}));
+        tensors.push_back(weights("b" + n, {channels[i + 1]}));
+        nodes.push_back(node("Conv", {x, "w" + n, "b" + n}, {"c" + n}, {integers("pads", {1, 1, 1, 1})}));
+        nodes.push_back(node("Relu", {"c" + n}, {"r" + n}));
+        x = "r" + n;
+    }
+    return model(nodes, {value("x", {{0, "N"}, {3, ""}, {0, "H"}, {0, "W"}})}, {x}, tensors);
+}
+
+Array evaluated(const onnx::Imported &made, const Array &x) {
+    std::map<std::string, Array> tensors;
+    for (const onnx::Weight &w : made.weights) tensors[w.name] = w.array;
+    for (const auto &[own, name] : made.inputs) tensors[own] = x;
+    return evaluate(made.program, tensors).at(made.outputs.begin()->first);
+}
+
+}  // namespace
+
+TEST_CASE("onnx: equal parts are one callee, and outlining keeps every bit") {
+    const std::string bytes = layers();
+    const onnx::Imported outlined = imported(bytes), plain = imported(bytes, {.outline = false});
+    REQUIRE(outlined.program.calls().size() == 3);
+    std::set<const Algorithm *> callees;
+    for (const Call &call : outlined.program.calls()) callees.insert(call.callee.get());
+    std::set<std::string> names;
+    for (const Algorithm *callee : callees) names.insert(callee->name);
+    CHECK(names == std::set<std::string>{"conv_relu", "conv_relu_2"});  // the first one reads a picture whose channels lie outermost
+    CHECK(plain.program.calls().empty());
+    std::vector<double> values;
+    for (int i = 0; i < 2 * 3 * 5 * 4; i++) values.push_back(i % 17 - 8);
+    const Array x(DType::f32, {2, 3, 5, 4}, values);
+    CHECK(evaluated(outlined, x) == evaluated(plain, x));
+    CHECK(evaluated(outlined, x).extents == std::vector<int64_t>{2, 2, 5, 4});
+}
+
+TEST_CASE("onnx: all that is refused is refused at once, with nodes and remedies") {
+    const Message in = value("x", {{2, ""}, {0, "K"}});
+    const std::string bytes = model(
+        {node("Frobnicate", {"x"}, {"a"}), node("Frobnicate", {"a"}, {"b"}), node("Relu", {"b"}, {"c"}), node("NonZero", {"x"}, {"d"})},
+        {in}, {"c", "d"});
+    check_refused(bytes, {},
+                  {"error[onnx.refused]", "the operator Frobnicate: node 'the_a' (Frobnicate) and 1 more.", "--until",
+                   "the operator NonZero: node 'the_d' (NonZero)."});
+    CHECK(imported(model({node("Relu", {"x"}, {"r"}), node("NonZero", {"r"}, {"d"})}, {in}, {"d"}), {.until = {"r"}}).outputs.size() == 1);
+    check_refused(model({node("Relu", {"x"}, {"r"})}, {in}, {"r"}), {.shape = {{"M", 3}}}, {"error[onnx.shape]", "--shape M", "K"});
+    check_refused(model({node("Relu", {"y"}, {"r"})}, {in}, {"r"}), {},
+                  {"error[onnx.graph]", "its input 'y' is made by no node before it"});
+    check_refused(model({node("Add", {"x", "y"}, {"r"})}, {in, value("y", {{2, ""}, {5, ""}})}, {"r"}), {},
+                  {"do not broadcast: axis 1", "--shape"});
+}
+
+TEST_CASE("onnx: pictures that are halved and doubled fit where their extents are multiples") {
+    const std::string bytes = model(
+        {node("MaxPool", {"x"}, {"p"}, {integers("kernel_shape", {2, 2}), integers("strides", {2, 2})}),
+         node("DepthToSpace", {"q"}, {"d"}, {Message().text(1, "blocksize").number(3, 2).number(20, 2)}), node("Add", {"x", "d"}, {"y"})},
+        {value("x", {{1, ""}, {1, ""}, {0, "H"}, {0, "W"}}), value("q", {{1, ""}, {4, ""}, {0, "H2"}, {0, "W2"}})}, {"y"});
+    check_refused(bytes, {}, {"do not broadcast"});
+    // The result of a pool, doubled, is as large as before.
+    const std::string doubled = model(
+        {node("MaxPool", {"x"}, {"p"}, {integers("kernel_shape", {2, 2}), integers("strides", {2, 2})}),
+         node("Concat", {"p", "p", "p", "p"}, {"q"}, {Message().text(1, "axis").number(3, 1).number(20, 2)}),
+         node("DepthToSpace", {"q"}, {"d"}, {Message().text(1, "blocksize").number(3, 2).number(20, 2)}), node("Add", {"x", "d"}, {"y"})},
+        {value("x", {{1, ""}, {1, ""}, {0, "H"}, {0, "W"}})}, {"y"});
+    check_refused(doubled, {}, {"do not broadcast"});
+    const onnx::Imported made = imported(doubled, {.multiples = {{"H", 4}, {"W", 8}}});
+    CHECK(made.program.dim("H").multiple_of == 4);
+    const Array x(DType::f32, {1, 1, 4, 8}, std::vector<double>(32, 1.5));
+    CHECK(evaluated(made, x) == Array(DType::f32, {1, 1, 4, 8}, std::vector<double>(32, 3.0)));
+}
+
+TEST_CASE("onnx: resizing an axis of any extent is resizing one of each extent") {
+    const auto text = [](const std::string &name, const std::string &value) {
+        return Message().text(1, name).number(20, 3).text(4, value);
+    };
+    for (const char *nearest : {"floor", "ceil", "round_prefer_floor", "round_prefer_ceil"})
+        for (const char *coordinates : {"half_pixel", "asymmetric"})
+            for (const char *mode : {"nearest", "linear"})
+                for (int scale = 2; scale <= 9; scale++) {
+                    const bool is_nearest = std::string(mode) == "nearest";
+                    if (is_nearest && std::string(coordinates) == "asymmetric" && std::string(nearest) != "floor") continue;
+                    const auto scales = static_cast<float>(scale);
+                    Message t;
+                    t.number(1, 1).number(2, 1).text(8, "s").text(9, std::string(reinterpret_cast<const char *>(&scales), sizeof scales));
+                    const std::string bytes = model(
+                        {node("Resize", {"x", "", "s"}, {"y"},
+                              {text("mode", mode), text("coordinate_transformation_mode", coordinates), text("nearest_mode", nearest)})},
+                        {value("x", {{0, "W"}})}, {"y"}, {t});
+                    const onnx::Imported any = imported(bytes);
+                    for (int64_t w : {1, 2, 3, 5}) {
+                        INFO(mode << " " << coordinates << " " << nearest << " " << scale << " " << w);
+                        const std::vector<double> numbers = {3, -1, 7, 2, 5};
+                        const Array x(DType::f32, {w}, {numbers.begin(), numbers.begin() + w});
+                        const Array of_any = evaluated(any, x), of_one = evaluated(imported(bytes, {.shape = {{"W", w}}}), x);
+                        REQUIRE(of_any.extents == of_one.extents);
+                        for (int64_t i = 0; i < of_any.size(); i++) REQUIRE(of_any.get(i).real == Approx(of_one.get(i).real).margin(1e-6));
+                    }
+                }
+}
+
+TEST_CASE("onnx: a damaged file is refused, or is another model; it never does harm") {
+    const std::string whole = layers();
+    const auto tried = [&](const std::string &bytes) {
+        try {
+            imported(bytes);
+        } catch (const UserError &) {}
+    };
+    for (size_t cut = 0; cut < whole.size(); cut += 7) tried(whole.substr(0, cut));
+    std::mt19937 random(7);
+    for (int i = 0; i < 400; i++) {
+        std::string bytes = whole;
+        for (int n = 0; n < 1 + i % 3; n++) bytes[random() % bytes.size()] = static_cast<char>(random());
+        tried(bytes);
+    }
+    check_refused("", {}, {"error[onnx.wire]", "the file is empty"});
+    check_refused("\x3a\xff\xff\xff\xff\x7f", {}, {"error[onnx.wire]", "longer than what is left"});
+    Message nested;
+    for (int i = 0; i < 40; i++)
+        nested =
+            Message().message(1, Message().text(4, "If").message(5, Message().text(1, "then_branch").number(20, 5).message(6, nested)));
+    check_refused(Message().message(7, nested).bytes, {}, {"error[onnx.depth]", "32 deep"});
+}
+
+TEST_CASE("onnx: tensors in files of their own lie below the model's folder") {
+    const TemporaryFolder folder;
+    const float numbers[] = {1, 2, 3};
+    std::ofstream(folder.path() / "data.bin", std::ios::binary).write(reinterpret_cast<const char *>(numbers), sizeof numbers);
+    const auto with = [&](const std::string &location, const std::string &offset) {
+        Message t;
+        t.number(1, 2).number(2, 1).text(8, "w").message(13, Message().text(1, "location").text(2, location));
+        t.message(13, Message().text(1, "offset").text(2, offset)).message(13, Message().text(1, "length").text(2, "8"));
+        const std::string bytes = model({node("Add", {"x", "w"}, {"y"})}, {value("x", {{2, ""}})}, {"y"}, {t});
+        return onnx::import_model(*onnx::read_model(bytes, "the test", folder.path()), {});
+    };
+    const onnx::Imported made = with("data.bin", "4");
+    CHECK(made.weights.at(0).array == Array(DType::f32, {2}, {2, 3}));
+    CHECK_THROWS_WITH(with("../data.bin", "0"), Catch::Contains("error[onnx.external]") && Catch::Contains("below its folder"));
+    CHECK_THROWS_WITH(with("/etc/passwd", "0"), Catch::Contains("error[onnx.external]"));
+    CHECK_THROWS_WITH(with("data.bin", "8"), Catch::Contains("ends behind the end"));
+    CHECK_THROWS_WITH(with("none.bin", "0"), Catch::Contains("error[onnx.file]"));
+}
+
+}  // namespace tessera::test_onnx_import
