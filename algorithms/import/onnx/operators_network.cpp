@@ -153,28 +153,19 @@ Windows windows_of(Context &c, const std::vector<Axis> &pixels, const std::vecto
     return w;
 }
 
-// x (N, channels, pixels…) with `outside` around, as a stage where anything is added; indices of pixels then begin at 0. `split` gives the
-// channels as the index of a group and one within.
-struct Seen {
-    Tile tile;  // (N, positions…, taps…, C)
-};
-
-Seen seen(Context &c, const Value &x, const Windows &w, const std::vector<Axis> &pixels, const Axis &N, const Axis &C,
+// x (N, channels, pixels…) as windows see it: (N, positions…, taps…, C), read at `channel`, an index that C and groups make. What is padded
+// is a stage with `outside` around, whose channels lie innermost.
+Tile seen(Context &c, const Value &x, const Windows &w, const std::vector<Axis> &pixels, const Axis &N, const Axis &C,
           const std::vector<Axis> &positions, const std::vector<Axis> &taps, double outside, const Expr &channel) {
     bool pads = false;
     for (size_t i = 0; i < pixels.size(); i++) pads |= w.begins[i] != 0 || w.ends[i] != 0;
-    std::vector<Axis> dims = {N};
-    dims.insert(dims.end(), positions.begin(), positions.end());
-    dims.insert(dims.end(), taps.begin(), taps.end());
+    std::vector<Axis> with_channel = {N};
+    with_channel.insert(with_channel.end(), positions.begin(), positions.end());
+    with_channel.insert(with_channel.end(), taps.begin(), taps.end());
+    with_channel.push_back(C);
     std::vector<Expr> index = {at(N), channel};
     for (size_t i = 0; i < pixels.size(); i++) index.push_back(at(positions[i]) * Expr(w.strides[i]) + at(taps[i]) * Expr(w.dilations[i]));
-    std::vector<Axis> all = dims;
-    std::vector<std::string> used;
-    for (const Axis &a : all) used.push_back(a.dim);
-    // The dims of the channel are those that its index uses.
-    std::vector<Axis> with_channel = all;
-    with_channel.push_back(C);
-    if (!pads) return {in_order(c.read(x, index, with_channel), with_channel)};
+    if (!pads) return in_order(c.read(x, index, with_channel), with_channel);
     // (N, padded…, all channels)
     std::vector<Axis> padded_axes = {N};
     const Axis channels = c.new_axis(x.axes[1].extent, padded_axes);
@@ -205,7 +196,7 @@ Seen seen(Context &c, const Value &x, const Windows &w, const std::vector<Axis> 
     for (size_t i = 0; i < padded.size(); i++) to[padded[i].dim] = index[i + 2];
     to[channels.dim] = channel;
     std::vector<std::string> names = dims_of(with_channel);
-    return {Tile(&c.f, substitute(stage.value(), to), names)};
+    return Tile(&c.f, substitute(stage.value(), to), names);
 }
 
 Value convolved(Context &c, const Value &x, const Value &weights, DType dtype) {
@@ -255,7 +246,7 @@ Value convolved(Context &c, const Value &x, const Value &weights, DType dtype) {
     if (C) of_w.push_back(*C);
     if (O) of_w.push_back(*O);
     const Tile kernel = in_order(c.read(weights, at_w, of_w), of_w);
-    Tile picture = seen(c, x, w, pixels, N, G ? *G : *C, positions, taps, 0, channel).tile;
+    Tile picture = seen(c, x, w, pixels, N, G ? *G : *C, positions, taps, 0, channel);
     if (G && C) {
         std::vector<std::string> dims = picture.dims();
         dims.push_back(C->dim);
@@ -323,7 +314,7 @@ std::vector<Value> pool(Context &c) {
     for (int64_t s : size) taps.push_back(s == 1 ? Axis{Expr(1), ""} : add(Expr(s)));
     const bool whole = is_float(computed_as(x.dtype));
     const double outside = is_max ? (whole ? -INFINITY : static_cast<double>(traits_of(x.dtype).lowest)) : 0;
-    Tile t = seen(c, x, wide, pixels, N, C, positions, taps, outside, at(C)).tile;
+    Tile t = seen(c, x, wide, pixels, N, C, positions, taps, outside, at(C));
     const DType type = t.dtype();
     std::vector<std::string> over = dims_of(taps);
     std::vector<Axis> result = {N, C};
