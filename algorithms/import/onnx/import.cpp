@@ -96,7 +96,7 @@ private:
     Names *writes_ = &names_;
     Refusals refusals_;
     Imported made_;
-    std::set<std::string> bound_, shaped_;
+    std::set<std::string> bound_, shaped_, dim_names_;  // as options name them
     std::map<const Node *, const Part *> parts_;
     std::map<const Node *, NodeFacts> facts_;
     std::map<std::string, std::shared_ptr<const Algorithm>> callees_;  // by their text without a name
@@ -119,8 +119,7 @@ private:
         if (std::string(what) == "input") {
             for (const ValueInfo &i : model_.graph.inputs) there.push_back(i.name);
         } else {
-            for (const ImportedDim &d : made_.dims) there.push_back(d.name);
-            there.insert(there.end(), shaped_.begin(), shaped_.end());
+            there.assign(dim_names_.begin(), dim_names_.end());
         }
         throw UserError(id, std::string(option) + " " + name + ": the model has no such " + what + "; it has " + join(there) + "." +
                                 did_you_mean(name, there));
@@ -163,6 +162,7 @@ private:
                 const std::string place = info.name + "." + std::to_string(i);
                 auto given = options_.shape.find(e.name.empty() ? place : e.name);
                 if (given == options_.shape.end()) given = options_.shape.find(place);
+                if (!e.number) dim_names_.insert(e.name.empty() || e.name == "?" ? place : e.name);
                 if (given != options_.shape.end()) shaped_.insert(given->first);
                 Expr size;
                 if (given != options_.shape.end()) size = Expr(given->second);
@@ -420,6 +420,7 @@ private:
             const std::string prefix = node.describe() + ": ";
             if (why.starts_with(prefix)) why = node.op + ": " + why.substr(prefix.size());
             if (!e.remedy().empty() && why.ends_with(e.remedy())) why = why.substr(0, why.size() - e.remedy().size());
+            why.erase(why.find_last_not_of(' ') + 1);
             give_up(why, e.remedy());
         }
     }
