@@ -2,7 +2,7 @@
 #ifndef TESSERA_DEVICE_MEMORY_H
 #define TESSERA_DEVICE_MEMORY_H
 
-#include "tessera.h"
+#include "runtime/abi/tessera.h"
 
 #ifdef TESSERA_OPENCL
 /* Opens the device and names it and a queue in the context; 0, or -1 where there is none. */

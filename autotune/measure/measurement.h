@@ -12,7 +12,7 @@ namespace tessera {
 
 struct MeasureOptions {
     std::vector<std::string> runners = {""};  // commands of the shell's that run the program whose path is their last word; "": as it is
-    std::string cc = "cc";                    // with options: links programs for the runners' machines
+    std::string cc;                           // with options, for the runners' machines; "": none, or 'cc' where one is needed
     int jobs = 1;                             // programs built at a time
     double seconds = 0.6;                     // for timing one candidate, but for the fewest calls that tell anything
     double precision = 0.01;                  // of the ratio: half its 95% interval

@@ -1,4 +1,4 @@
-// Candidates as programs: worker.c with a candidate's kernel beside the base's, built side by side in processes with limits.
+// Candidates as programs: the one that measures, with a candidate's kernel beside the base's, built side by side in processes with limits.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -15,7 +15,7 @@ class Programs {
 public:
     // Builds what all programs share, and one in which the base stands on both sides, which tells a runner that fails from a
     // candidate that does. Throws as LimitedProcess; UserError command.cc. Once `stopped` says so, nothing is built any further.
-    Programs(const MeasurementTask &task, const MeasureOptions &options, const TileProgram &base, std::function<bool()> stopped);
+    Programs(const MeasurementTask &task, const MeasureOptions &options, const TileProgram &base, const std::function<bool()> &stopped);
     ~Programs();
 
     // Those that are not refused. Where one cannot be built, its result says why. UserError output.write when the disk is full,

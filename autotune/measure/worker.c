@@ -1,10 +1,11 @@
 /* The program that measures one candidate, on whatever machine it runs: commands come in on stdin, a line each, some followed
- * by bytes; answers go out on stdout. It ends with its input. Beside it are linked the candidate, the kernel that it is
- * compared with, and the runtime.
+ * by bytes; answers go out on stdout. It ends with its input. It has the runtime; where it finds the candidate, and the kernel that this
+ * is compared with, says measured_kernels.h.
  *
  *   protocol <version>              first of all; answers "protocol <version>" with its own, and means nothing else by other versions
  *   limit <seconds>                 ends the program that long from now, unless the next command is done by then
  *   parameter <i> <bits>            the bits of a parameter, as an integer
+ *   packing <i> <suffix>            the name of what packs argument i, behind a kernel's
  *   shape <i> <dtype> <written> <rank> <extent>…   of argument i
  *   tensor <i> <bytes>, then bytes  what argument i holds before a run
  *   random <i> <bytes> <kind> <seed>   the same, but made here (random_elements.h)
@@ -34,17 +35,12 @@
 #include <unistd.h>
 
 #include "autotune/measure/device_memory.h"
+#include "autotune/measure/measured_kernels.h"
 #include "bench/measure/evict.h"
 #include "bench/measure/random_elements.h"
-#include "tessera.h"
-
-extern const int measured_arguments, measured_parameters;
-int measured_call(int which, const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes);
-/* Packs argument i for that kernel or, where `bytes` is not NULL, tells how many bytes that takes; 0 where it takes it as it is. */
-int measured_pack(int which, int i, const void *operand, const void *packed, const void *context, uint64_t *bytes);
 
 /* EVERYWHERE: the pages of so many bytes lie in all parts of any cache, wherever they come to lie. */
-enum { PROTOCOL = 2, MOST = 64, ZONE = 4096, PATTERN = 0xa5, EVERYWHERE = 64 << 20 };
+enum { PROTOCOL = 3, MOST = 64, ZONE = 4096, PATTERN = 0xa5, EVERYWHERE = 64 << 20 };
 
 /* What an argument holds before a run. */
 typedef enum Content { BLANK, GIVEN, RANDOM } Content;
@@ -60,12 +56,14 @@ typedef struct Held {
     void *memory;                 /* the block, where kernels have it */
 } Held;
 
+static TessKernel kernels[2]; /* CANDIDATE, BASE */
 static Held held[MOST];
-static const void *tensors[2][MOST]; /* what each of the two kernels takes */
+static const TessTensor *tensors[2][MOST]; /* what each of the two kernels takes */
+static TessKernel packings[2][MOST];       /* without a spec where it takes the argument as it is */
 static TessTensor packed[2][MOST];
 static uint64_t packed_bytes[2][MOST];
-static int stale[2][MOST]; /* not packed since it was set */
-static int64_t parameters[MOST];
+static int stale[2][MOST];       /* not packed since it was set */
+static int64_t parameters[MOST]; /* the struct of them */
 static TessContext context;
 static unsigned char *scratch[2];
 static void *workspace[2]; /* the scratch, where kernels have it */
@@ -76,8 +74,8 @@ static void fail(const char *why) {
 }
 
 static void *allocate(size_t bytes) {
-    void *memory = NULL;
-    if (posix_memalign(&memory, 4096, (bytes + 4095) / 4096 * 4096 + 4096) != 0) fail("out of memory");
+    void *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096 + 4096);
+    if (!memory) fail("out of memory");
     return memory;
 }
 
@@ -89,10 +87,27 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static int arguments(void) { return (int)kernels[BASE].spec[TESS_SPEC_N_TENSORS]; }
+
 static Held *argument(int i) {
-    if (i < 0 || i >= measured_arguments) fail("no such argument");
+    if (i < 0 || i >= arguments()) fail("no such argument");
     return &held[i];
 }
+
+static void set_parameter(long i, int64_t bits) {
+    if (i < 0 || i >= kernels[BASE].spec[TESS_SPEC_N_PARAMETERS]) fail("no such parameter");
+    const int64_t *record = tess_spec_parameter(kernels[BASE].spec, i);
+    memcpy((char *)parameters + record[TESS_SPEC_PARAMETER_OFFSET], &bits, tess_dtype_size((int32_t)record[TESS_SPEC_PARAMETER_DTYPE]));
+}
+
+static int call_of(int which, const TessTensor *const *all, const TessContext *c) {
+    const TessKernel *k = &kernels[which];
+    return tess_abi2_call(k->spec, k->plan, k->body, all, parameters, c);
+}
+
+static int call(int which) { return call_of(which, tensors[which], &context); }
+
+static int workspace_of(int which, uint64_t *bytes) { return tess_call_workspace(&kernels[which], tensors[which], &context, bytes); }
 
 static void set_shape(char *rest) {
     int i, dtype, written, rank, used = 0;
@@ -164,19 +179,20 @@ static int intact(const Held *h) {
 }
 
 static int pack_all(int which) {
-    for (int i = 0; i < measured_arguments; i++) {
+    for (int i = 0; i < arguments(); i++) {
         uint64_t bytes = 0;
-        if (held[i].written || !stale[which][i]) continue;
-        int status = measured_pack(which, i, &held[i].desc, NULL, &context, &bytes);
+        const TessTensor *operands[2] = {&held[i].desc, NULL};
+        const TessKernel *packing = &packings[which][i];
+        if (!packing->spec || !stale[which][i]) continue;
+        int status = tess_abi2_packed_bytes(packing->spec, operands, &context, &bytes);
         if (status != TESS_OK) return status;
         stale[which][i] = 0;
-        if (bytes == 0) continue;
         void *before = packed[which][i].data;
         packed_bytes[which][i] = bytes;
         packed[which][i] = tess_packed(memset(allocate(bytes), 0, bytes), &packed_bytes[which][i]);
         free(before);
-        tensors[which][i] = &packed[which][i];
-        status = measured_pack(which, i, &held[i].desc, &packed[which][i], &context, NULL);
+        tensors[which][i] = operands[1] = &packed[which][i];
+        status = tess_call(packing, operands, NULL, &context);
         if (status != TESS_OK) return status;
     }
     return TESS_OK;
@@ -185,7 +201,7 @@ static int pack_all(int which) {
 static int prepare(int which) {
     uint64_t bytes = 0;
     int status = pack_all(which);
-    if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, &bytes);
+    if (status == TESS_OK) status = workspace_of(which, &bytes);
     if (status != TESS_OK) return status;
     unsigned char *before = scratch[which];
     scratch[which] = memset(allocate(bytes), PATTERN, bytes);
@@ -198,14 +214,14 @@ static int prepare(int which) {
 }
 
 static void run(int which) {
-    for (int i = 0; i < measured_arguments; i++)
+    for (int i = 0; i < arguments(); i++)
         if (held[i].written) fill(&held[i]);
     int status = prepare(which);
     const double start = now();
-    if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, NULL);
+    if (status == TESS_OK) status = call(which);
     device_wait();
     const double took = now() - start;
-    for (int i = 0; i < measured_arguments; i++) {
+    for (int i = 0; i < arguments(); i++) {
         if (held[i].written) device_read(held[i].memory, held[i].block, (size_t)held[i].bytes + 2 * ZONE);
         if (status == TESS_OK && !intact(&held[i])) status = -1000;
     }
@@ -218,7 +234,7 @@ typedef struct Caller {
     int which;
     long calls;
     TessTensor descs[2][MOST];
-    const void *tensors[2][MOST];
+    const TessTensor *tensors[2][MOST];
     unsigned char *scratch[2];
     uint64_t scratch_bytes;
 } Caller;
@@ -232,7 +248,7 @@ static void *copy_of(const void *data, size_t bytes) { return memcpy(allocate(by
 /* Arguments of its own, with the values that the first one's have, and a workspace. */
 static void equip(Caller *c, int which) {
     if (!c->scratch[which]) {
-        for (int i = 0; i < measured_arguments; i++) {
+        for (int i = 0; i < arguments(); i++) {
             const int is_packed = tensors[which][i] == &packed[which][i];
             c->descs[which][i] = is_packed ? packed[which][i] : held[i].desc;
             c->descs[which][i].data = is_packed ? copy_of(packed[which][i].data, (size_t)packed_bytes[which][i])
@@ -250,7 +266,7 @@ static void *call_beside(void *caller) {
     TessContext own = context;
     own.workspace = c->scratch[c->which], own.workspace_bytes = c->scratch_bytes;
     pthread_barrier_wait(&gate);
-    for (long n = 0; n < c->calls; n++) measured_call(c->which, c->tensors[c->which], parameters, &own, NULL);
+    for (long n = 0; n < c->calls; n++) call_of(c->which, c->tensors[c->which], &own);
     pthread_barrier_wait(&gate);
     return NULL;
 }
@@ -266,7 +282,7 @@ static double seconds_side_by_side(int which, long calls) {
     }
     pthread_barrier_wait(&gate);
     const double start = now();
-    for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
+    for (long c = 0; c < calls; c++) call(which);
     pthread_barrier_wait(&gate);
     const double took = now() - start;
     for (long c = 0; c < callers - 1; c++) pthread_join(others[c].thread, NULL);
@@ -279,14 +295,14 @@ static void unequip(void) {
     for (long c = 0; others && c < callers - 1; c++)
         for (int which = 0; which < 2; which++) {
             if (!others[c].scratch[which]) continue;
-            for (int i = 0; i < measured_arguments; i++) free(others[c].descs[which][i].data);
+            for (int i = 0; i < arguments(); i++) free(others[c].descs[which][i].data);
             free(others[c].scratch[which]);
             others[c].scratch[which] = NULL;
         }
 }
 
 static void place(void) {
-    for (int i = 0; i < measured_arguments; i++) {
+    for (int i = 0; i < arguments(); i++) {
         if (!held[i].block || held[i].bytes > EVERYWHERE) continue;
         put(&held[i]);
         fill(&held[i]);
@@ -305,7 +321,7 @@ static double seconds_of_cold_calls(int which, long calls) {
     for (long c = 0; c < calls; c++) {
         if (evict_caches() != 0) fail("out of memory");
         const double start = now();
-        measured_call(which, tensors[which], parameters, &context, NULL);
+        call(which);
         device_wait();
         took += now() - start;
     }
@@ -316,30 +332,29 @@ static double seconds_of(int which, long calls) {
     if (calls < 1) return 0;
     if (!scratch[which] && prepare(which) != TESS_OK) fail("a kernel that ran refuses its arguments");
     uint64_t bytes = 0;
-    measured_call(which, tensors[which], parameters, &context, &bytes);
+    workspace_of(which, &bytes);
     context.workspace = workspace[which], context.workspace_bytes = bytes;
     if (callers > 1) return seconds_side_by_side(which, calls);
     if (cold) return seconds_of_cold_calls(which, calls);
     const double start = now();
-    for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
+    for (long c = 0; c < calls; c++) call(which);
     device_wait();
     return now() - start;
 }
 
 static void time_both(long calls, long other_calls) {
-    enum { CANDIDATE, OTHER };
     const double brief = 10e-3;
     static double last = 0;
     double own, other;
     if (last < brief) {
-        seconds_of(OTHER, 1);
+        seconds_of(BASE, 1);
         own = seconds_of(CANDIDATE, calls);
-        other = seconds_of(OTHER, other_calls);
-        other = (other + seconds_of(OTHER, other_calls)) / 2;
+        other = seconds_of(BASE, other_calls);
+        other = (other + seconds_of(BASE, other_calls)) / 2;
         own = (own + seconds_of(CANDIDATE, calls)) / 2;
     } else {
         own = seconds_of(CANDIDATE, calls);
-        other = seconds_of(OTHER, other_calls);
+        other = seconds_of(BASE, other_calls);
     }
     last = own + other;
     printf("took %.9g %.9g\n", own, other);
@@ -347,6 +362,7 @@ static void time_both(long calls, long other_calls) {
 
 /* Whether it was a command. */
 static int obey(const char *command, char *rest) {
+    char suffix[512];
     long a = 0, b = 0;
     int64_t first = 0, bytes = 0;
     if (strcmp(command, "protocol") == 0) {
@@ -359,8 +375,11 @@ static int obey(const char *command, char *rest) {
         set_content(RANDOM, rest);
     } else if (strcmp(command, "blank") == 0) {
         set_content(BLANK, rest);
-    } else if (strcmp(command, "parameter") == 0 && sscanf(rest, "%ld %" SCNd64, &a, &bytes) == 2 && a >= 0 && a < MOST) {
-        parameters[a] = bytes;
+    } else if (strcmp(command, "parameter") == 0 && sscanf(rest, "%ld %" SCNd64, &a, &bytes) == 2) {
+        set_parameter(a, bytes);
+    } else if (strcmp(command, "packing") == 0 && sscanf(rest, "%ld %511s", &a, suffix) == 2) {
+        argument((int)a);
+        for (int which = 0; which < 2; which++) measured_kernel(which, suffix, &packings[which][a]);
     } else if (strcmp(command, "threads") == 0 && sscanf(rest, "%ld", &a) == 1) {
         context.threads = (int32_t)a;
         context.pool = a > 1 ? tess_pool_create((int32_t)a) : NULL;
@@ -395,7 +414,13 @@ static int obey(const char *command, char *rest) {
 
 int main(void) {
     char line[1024];
-    if (measured_arguments > MOST || measured_parameters > MOST) fail("too many arguments");
+    const char *wrong = measured_open();
+    if (wrong) fail(wrong);
+    for (int which = 0; which < 2; which++) {
+        if (!measured_kernel(which, "", &kernels[which])) fail("there is no kernel");
+        const int64_t *spec = kernels[which].spec;
+        if (spec[TESS_SPEC_N_TENSORS] > MOST || spec[TESS_SPEC_PARAMETER_BYTES] > (int64_t)sizeof parameters) fail("too many arguments");
+    }
     context = tess_context();
     if (device_open(&context) != 0) fail("there is no device");
     while (fgets(line, sizeof line, stdin)) {

@@ -9,7 +9,8 @@
 
 #include "autotune/measure/packing_programs.h"
 #include "autotune/measure/sampled.h"
-#include "bench/measure/caller.h"
+#include "bench/measure/parameter_words.h"
+#include "compiler/abi/c_names.h"
 #include "compiler/emit/spec.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/tile/arguments.h"
@@ -17,7 +18,7 @@
 
 namespace tessera {
 
-static constexpr int protocol = 2;  // of worker.c
+static constexpr int protocol = 3;  // of worker.c
 static constexpr std::byte pattern{0xa5};
 static constexpr size_t neighbours = 16;
 static constexpr double max_steps = 1e8;          // of the interpreter: about a third of a second
@@ -50,6 +51,7 @@ WorkerClient::WorkerClient(const MeasurementTask &task, const TileProgram &progr
         const std::vector<int64_t> shape = shape_of(tensor, extents_);
         std::string line = fmt::format("shape {} {} {} {}", i, abi_dtype(tensor.dtype), a.written ? 1 : 0, shape.size());
         for (int64_t n : shape) line += fmt::format(" {}", n);
+        if (!a.written) line += fmt::format("\npacking {} {}", i, c_packing_suffix(tensor.name));
         say(line + "\n");
     }
 }

@@ -86,8 +86,8 @@ std::vector<EnvironmentCheck> environment_checks() {
     const std::string halide = halide_file();
     all.push_back({"Halide", halide.empty() ? std::nullopt : std::optional(std::string(halide_version()) + ", " + halide),
                    "machine code for every target", "Run ./tessera setup.", true});
-    all.push_back(program("cc", {"cc"}, "tune, which links the programs that it times; programs with kernels in them",
-                          "Install a C compiler: Debian's gcc.", true));
+    all.push_back(
+        program("cc", {"cc"}, "programs with kernels in them; tune, for GPUs and other machines", "Install a C compiler: Debian's gcc."));
     all.push_back(a_kernel());
     all.push_back(program("cmake", {"cmake"}, "tessera_add_kernel, in the build of a project", "Install Debian's cmake."));
     all.push_back(

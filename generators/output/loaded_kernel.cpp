@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/measure/caller.h"
+#include "bench/measure/parameter_words.h"
 #include "compiler/emit/emitter.h"
 #include "compiler/emit/spec.h"
 #include "generators/output/emitted.h"

@@ -247,7 +247,10 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
                 "A command that runs the program whose path follows it, where the kernel shall run; more than one measure side by side")
         .one_value_each()
         .takes("COMMAND");
-    line.option("--cc", c.measure.cc, "The C compiler for that machine, with options").shows_default();
+    line.option(
+            "--cc", c.measure.cc,
+            "The C compiler for that machine, with options. It makes the program that measures; on this kind of processor none is needed")
+        .shows_default("none; cc for GPUs and other processors");
     line.option("--jobs", c.measure.jobs, "Candidates compiled at a time").in_range(1, 1024).shows_default();
     line.seconds("--measure-s", c.measure.seconds, "Most seconds for timing one candidate");
     line.seconds("--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");

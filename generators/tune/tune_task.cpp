@@ -128,11 +128,10 @@ static void check_not_empty(const ScheduledKernel &p, const Extents &extents) {
     for (const auto *all : {&p.request.fixed, &extents})
         for (const auto &[dim, extent] : *all)
             if (extent < 1)
-                throw UserError(
-                    "tune.extents",
-                    fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}: an empty kernel has no time. "
-                                "Tune for the extents that the kernel mostly runs with; the schedule is right for {} too.",
-                                p.request.declared.name, dim, extent, extent));
+                throw UserError("tune.extents",
+                                fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}: an empty kernel has no time. "
+                                            "Tune for the extents that the kernel mostly runs with; the schedule is right for {} too.",
+                                            p.request.declared.name, dim, extent, extent));
 }
 
 // As JSON can hold them.
@@ -229,7 +228,7 @@ static void check_has_runner(const Target &target) {
         throw UserError(error.id(),
                         error.message() +
                             " To tune for it from here, name a command that runs its programs with --runner (an emulator, or ssh to such "
-                            "a machine), and the C compiler for it with --cc.");
+                            "a machine), and with --cc the C compiler for it, where it has another kind of processor.");
     }
 }
 

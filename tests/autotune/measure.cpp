@@ -93,8 +93,8 @@ TEST_CASE("a candidate that crashes, hangs, lies or says nothing never wins and 
     CHECK_THAT(verdict("kill -SEGV $$").message, Catch::Contains("signal 11"));
     CHECK_THAT(verdict("trap '' TERM; sleep 60").message, Catch::Contains("did not answer in time"));
     CHECK_THAT(verdict("cat > /dev/null; echo fast and sure").message, Catch::Contains("it"));
-    CHECK_THAT(verdict("echo garbage; cat > /dev/null").message, Catch::Contains("it answered 'garbage' to 'protocol 2'"));
-    CHECK_THAT(verdict("echo protocol 1; cat > /dev/null").message, Catch::Contains("it answered 'protocol 1' to 'protocol 2'"));
+    CHECK_THAT(verdict("echo garbage; cat > /dev/null").message, Catch::Contains("it answered 'garbage' to 'protocol 3'"));
+    CHECK_THAT(verdict("echo protocol 1; cat > /dev/null").message, Catch::Contains("it answered 'protocol 1' to 'protocol 3'"));
     CHECK(verdict("exit 0").verdict == Verdict::crashed);
 }
 
@@ -370,22 +370,74 @@ TEST_CASE("what fails of the tuner itself ends the measuring with words, and is 
 
 TEST_CASE("a disk that is full is not a candidate's fault") {
     const MeasurementTask s = measurement_task("x86-64");
+    for (const std::string name : {"candidate0", "candidate0.code", "bytes0"}) {
+        const TemporaryFolder folder;
+        const std::string before = std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp";
+        setenv("TMPDIR", folder.path().c_str(), 1);
+        Measurer measurer(s, quick(), program(s, 1, 4));
+        // A folder stands where a file is to be written.
+        for (const auto &own : std::filesystem::directory_iterator(folder.path())) std::filesystem::create_directory(own.path() / name);
+        CHECK_THAT(
+            words([&] { measurer.measure({program(s, 4, 8)}, 0, [](size_t, const Measurement &) { FAIL("nothing is measured"); }); }),
+            Catch::Contains("error[output.write]: file '") && Catch::Contains(name + "': expected to write it; "));
+        setenv("TMPDIR", before.c_str(), 1);
+    }
+}
+
+TEST_CASE("a disk that is full while a C compiler links is not a candidate's fault") {
+#if TESSERA_HAS_OPENCL
+    const MeasurementTask s = measurement_task("opencl");
     const TemporaryFolder folder;
     const auto built = [&](const std::string &text) {
         MeasureOptions options = quick();
         options.cc =
             script(folder, "cc", "/bin/sh\nhere=$(dirname \"$2\")\ncase \"$2\" in */candidate0) " + text + ";; esac\nexec cc \"$@\"\n");
         Verdict verdict = Verdict::uncompiled;
-        const std::string said = words([&] { verdict = measured(s, options, {program(s, 4, 8)})[0].verdict; });
+        const TileProgram plain = lower(s.algorithm, {}, s.target);
+        const std::string said =
+            words([&] { Measurer(s, options, plain).measure({plain}, 0, [&](size_t, const Measurement &m) { verdict = m.verdict; }); });
         CHECK(verdict == Verdict::uncompiled);
         return said;
     };
-    // A folder stands where a file is to be written.
-    CHECK_THAT(built("mkdir \"$here/bytes0\""),
-               Catch::Contains("error[output.write]: file '") && Catch::Contains("bytes0': expected to write it; "));
     CHECK_THAT(built("mkdir \"$here/room\"; exit 1"),
                Catch::Contains("error[output.write]: file '") && Catch::Contains("room': expected to write it; "));
     CHECK(built("exit 1") == "no error");
+#else
+    WARN("built without OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): not run");
+#endif
+}
+
+TEST_CASE("a C compiler that is named makes the program that measures, once") {
+    const MeasurementTask s = measurement_task("x86-64");
+    const TemporaryFolder folder;
+    MeasureOptions options = quick();
+    options.cc = script(folder, "cc", "/bin/sh\ncase \"$*\" in *-lpthread*) echo >> \"$(dirname \"$0\")/links\";; esac\nexec cc \"$@\"\n");
+    for (const Measurement &m : measured(s, options, {program(s, 4, 8), program(s, 2, 8)})) {
+        INFO(m.message);
+        CHECK(m.verdict == Verdict::measured);
+    }
+    CHECK(read_file(folder.path() / "links").size() == 1);
+}
+
+TEST_CASE("a program without kernels, or with others than it can load, says what is wrong") {
+    const MeasurementTask s = measurement_task("x86-64");
+    const TemporaryFolder folder;
+    // What a runner makes of a candidate's program; the base is left as it is.
+    const auto said = [&](const std::string &change) {
+        MeasureOptions options = quick();
+        options.runners = {script(folder, "change",
+                                  "/usr/bin/env python3\nimport os, sys\nif sys.argv[1].endswith('/base'): os.execv(sys.argv[1], "
+                                  "sys.argv[1:])\nwhole = open(sys.argv[1], 'rb').read()\nplace = sys.argv[0] + '.program'\n"
+                                  "open(place, 'wb').write(" +
+                                      change + ")\nos.chmod(place, 0o700)\nos.execv(place, [place])\n")};
+        const Measurement m = measured(s, options, {program(s, 4, 8)})[0];
+        CHECK(m.verdict == Verdict::crashed);
+        return m.message;
+    };
+    CHECK_THAT(said("whole[:-1]"), Catch::Contains("measuring: no kernels are behind the program"));
+    CHECK_THAT(said("whole[:-24] + b'\\xff' * 16 + whole[-8:]"), Catch::Contains("measuring: no kernels are behind the program"));
+    CHECK_THAT(said("(lambda at: whole[:at] + b'?' + whole[at + 1:])(len(whole) - 24 - int.from_bytes(whole[-16:-8], 'little'))"),
+               Catch::Contains("measuring: library: expected a static library, which begins with '!<arch>'"));
 }
 
 TEST_CASE("a ratio that is known badly is measured again") {
@@ -411,7 +463,7 @@ TEST_CASE("time that is spent in the interpreter does not count on a program's l
     const TileProgram base = program(s, 4, 8);
     const auto file = folder.path() / "talk";
     write_file(file,
-               "#!/bin/sh\nwhile read command rest; do case $command in protocol) echo protocol 2;; place) echo placed;; time) sleep 0.2; "
+               "#!/bin/sh\nwhile read command rest; do case $command in protocol) echo protocol 3;; place) echo placed;; time) sleep 0.2; "
                "echo took 1 1;; esac; "
                "done\n");
     WorkerLimits limits;
@@ -477,12 +529,13 @@ TEST_CASE("what compiles or runs is ended at once when the measuring is stopped"
 TEST_CASE("a base that takes too long to compile, or whose compiler is missing, is the user's to fix") {
     const MeasurementTask s = measurement_task("x86-64");
     MeasureOptions hasty = quick(), missing = quick();
-    hasty.compile.seconds = 0.01, missing.cc = "no-such-compiler";
+    hasty.compile.seconds = 0.001, missing.cc = "no-such-compiler";
     check_words([&] { Measurer(s, hasty, program(s, 4, 8)); }, {"error[compile.limit]", "raise --compile-limit-s"});
     MeasureOptions none = quick();
     none.cc = " ";
     check_words([&] { Measurer(s, none, program(s, 4, 8)); },
-                {"error[command.cc]: --cc ' ': expected the name of a C compiler, with its options. Leave --cc out for 'cc'."});
+                {"error[command.cc]: --cc ' ': expected the name of a C compiler, with its options. Leave --cc out for the program that "
+                 "measures on this kind of processor, and for 'cc' elsewhere."});
     check_words([&] { Measurer(s, missing, program(s, 4, 8)); }, {"error[command.cc]", "no-such-compiler"});
 }
 

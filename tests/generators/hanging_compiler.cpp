@@ -72,8 +72,8 @@ TEST_CASE("a C compiler that hangs reaches a limit") {
     const std::string said =
         "error[compile.limit]: the C compiler 'cc': compiling was stopped; expected it to end within 2 s. Find out what it "
         "waits for, or raise --compile-limit-s.";
-    check_refused({"tune", "matmul", "--schedule", "none", "--quiet", "--compile-limit-s", "2", "--shape", "M=4", "N=4", "K=4", "--records",
-                   compiler.place("tune.db"), "--out", compiler.place("out")},
+    check_refused({"tune", "matmul", "--cc", "cc", "--schedule", "none", "--quiet", "--compile-limit-s", "2", "--shape", "M=4", "N=4",
+                   "K=4", "--records", compiler.place("tune.db"), "--out", compiler.place("out")},
                   {said});
     CHECK(becomes(0, compiler.sleeps));
 }
@@ -82,6 +82,8 @@ TEST_CASE("who is told to end while a C compiler hangs ends, and the compiler wi
     const HangingCompiler compiler;
     const std::vector<std::string> tune = {"tune",
                                            "matmul",
+                                           "--cc",
+                                           "cc",
                                            "--schedule",
                                            "none",
                                            "--quiet",

@@ -13,6 +13,7 @@
 #include "schedules/target/target_file.h"
 #include "support/text/shell_words.h"
 #include "tests/generators/harness.h"
+#include "tests/support/fake_path.h"
 
 namespace tessera::test_tune {
 
@@ -81,6 +82,16 @@ TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     const size_t at = static_cast<size_t>(std::find(again.begin(), again.end(), "--model") - again.begin());
     again[at + 1] = model;
     CHECK(nlohmann::json::parse(generator(again).out)["trials"].size() == 3);
+}
+
+TEST_CASE("tune needs no C compiler and no linker") {
+    const TemporaryFolder folder;
+    const FakePath nothing;
+    const Outcome o = generator(tune(folder, {"--trials", "3", "--prepack", "w", "--shape", "M=48", "N=64", "K=32"}));
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    CHECK_THAT(o.out, Catch::Contains("3 trials") && !Catch::Contains("not compiled"));
+    CHECK(std::filesystem::exists(folder.path() / "out/matmul/f32/avx2/M48_N64_K32_prepacked.json"));
 }
 
 TEST_CASE("tune for several shapes ends with one artifact, whose variants a kernel chooses from by its extents") {
@@ -384,7 +395,7 @@ TEST_CASE("mistakes of tune's are refused with words") {
     refuse({"--report", "/proc/none/out.html"}, {"error[output.folder]", "/proc/none"});
     refuse({"--report", folder.path().string()},
            {"error[output.write]: --report '" + folder.path().string() + "': expected a file to write, got a folder. Name a file in it."});
-    refuse({"--cc", ""}, {"error[command.cc]: --cc '': expected the name of a C compiler"});
+    refuse({"--cc", " "}, {"error[command.cc]: --cc ' ': expected the name of a C compiler"});
     check_refused(tune(folder, {"--extents", "M=x"}),
                   {"error[command.shape]: --extents 'M=x': expected <dim>=<extent>", "go before --extents"});
     check_refused(tune(folder, {"--extents", "M=4", "M=4", "--shape", "N=64", "K=32"}),
@@ -440,7 +451,8 @@ TEST_CASE("mistakes of tune's are refused with words") {
                   {"error[records.open]"});
     check_refused(tune(folder, {"--shape", "M=48"}), {"error[command.extents]", "dim N has no extent"});
     check_refused({"tune", "matmul", "--target", "arm64", "--shape", "M=4", "N=4", "K=4"},
-                  {"error[command.target]", "To tune for it from here, name a command that runs its programs with --runner", "with --cc."});
+                  {"error[command.target]", "To tune for it from here, name a command that runs its programs with --runner",
+                   "and with --cc the C compiler for it, where it has another kind of processor."});
     check_refused({"tune", "matmul", "--target", "avx2", "--model", "/no/such/model.json", "--quiet", "--shape", "M=48", "N=64", "K=32"},
                   {"error[model.file]"});
     check_refused({"cost-model", "train", "-"}, {"error[command.arguments]", "--out"});

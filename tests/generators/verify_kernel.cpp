@@ -35,7 +35,7 @@ TEST_CASE("verify says where every shape is empty") {
         CHECK(outcome.code == 0);
         CHECK_THAT(outcome.out, Catch::Contains("of them empty)") &&
                                     Catch::Contains("note: every shape is empty, so that nothing was computed; give one that is "
-                                                             "not by --extents, or fix larger ones by --shape\n"));
+                                                    "not by --extents, or fix larger ones by --shape\n"));
     }
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("verify takes inputs in ranges, of four bits too, and from a file") {
         CHECK(outcome.code == 2);
         CHECK_THAT(outcome.err, Catch::Contains(expected));
     };
-    refused({"logs", "--inputs", file, "--range", "x=0..1"}, "'x': --range names it too");
+    refused({"logs", "--inputs", file, "--range", "x=0,1"}, "'x': --range names it too");
     refused({"logs", "--inputs", file, "--extents", "M=3"}, "has shape [2, 2]; expected [3, 2]");
     write_file(file, zip_of({{"x.npy", half}}));
     refused({"logs", "--inputs", file}, "'x' has shape []; expected rank 2, of the dims M, N.");
@@ -475,8 +475,11 @@ TEST_CASE("a kernel is verified and timed where there is no other program") {
     CHECK(generator({"verify", "matmul", "--schedule", "none", "--quiet", "--shapes", "2"}).code == 0);
     CHECK(generator({"bench", "matmul", "--schedule", "none", "--quiet", "--seconds", "0.001", "--extents", "M=2", "N=3", "K=4"}).code ==
           0);
-    check_refused({"tune", "matmul", "--schedule", "none", "--quiet", "--shape", "M=4", "N=4", "K=4"},
-                  {"error[command.cc]: the C compiler 'cc': expected to find it on the path, to link the kernel with; ", "Install one."});
+    const TemporaryFolder folder;
+    check_refused(
+        {"tune", "matmul", "--schedule", "none", "--quiet", "--cc", "cc", "--shape", "M=4", "N=4", "K=4", "--records",
+         (folder.path() / "tune.db").string(), "--out", folder.path().string()},
+        {"error[command.cc]: the C compiler 'cc': expected to find it on the path, to make the program that measures; ", "Install one."});
     setenv("PATH", path.c_str(), 1);
 }
 
