@@ -146,6 +146,7 @@ void judge(const std::string &name, const std::string &what, const Array &got, c
     double largest = 0, far = 0, own_far = 0;
     size_t worst = 0;
     std::string wrong;
+    comparison.elements += static_cast<int64_t>(values.size());
     for (size_t i = 0; i < values.size(); i++) {
         const bool finite = std::isfinite(truth[i]) && std::isfinite(own[i]);
         const bool alike =
@@ -154,6 +155,7 @@ void judge(const std::string &name, const std::string &what, const Array &got, c
             if (wrong.empty()) wrong = fmt::format("{}{}: the algorithm gives {:.9g}, {} {:.9g}", name, place(i), own[i], what, values[i]);
             continue;
         }
+        if (std::isnan(values[i]) && comparison.nans++ == 0) comparison.first_nan = name + place(i);
         if (!finite) continue;
         largest = std::max(largest, std::abs(truth[i]));
         own_far = std::max(own_far, std::abs(own[i] - truth[i]));
@@ -174,7 +176,8 @@ void judge(const std::string &name, const std::string &what, const Array &got, c
 
 Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &symbolic, uint64_t seed,
                    const std::vector<int32_t> &threads, const StatedInputs &stated) {
-    Comparison result{symbolic, "", 0, 0, "", 0, false};
+    Comparison result;
+    result.extents = symbolic;
     const Extents extents = all_extents(p.request.bound, symbolic);
     const TileProgram &program = variant_for(p.compiled.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, seed, stated);
@@ -354,7 +357,7 @@ std::string difference_from_algorithm(const PreparedKernel &p, const Extents &sy
                        box == own.boxes.end() ? Box(got.at(name).extents.size(), Interval{0, 0}) : box->second, all[name]);
         }
     }
-    Comparison result{symbolic, "", 0, 0, "", 0, false};
+    Comparison result;
     for (const auto &[name, points] : all) {
         if (points.got.empty()) continue;
         const std::vector<int64_t> shape = {static_cast<int64_t>(points.got.size())};

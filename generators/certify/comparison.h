@@ -18,6 +18,9 @@ struct Comparison {
     std::string output;         // the one of that error
     double largest = 0;         // its largest element
     bool is_near_zero = false;  // that is so small that the rounding of what it is made of shows in the error
+    // Elements of all outputs that are NaN in the algorithm's results too, and so compare as equal whatever they should be.
+    int64_t elements = 0, nans = 0;
+    std::string first_nan;  // "y[0, 3]"
 };
 
 // Runs the kernel once for each thread count, with poisoned outputs between guard zones, and compares:

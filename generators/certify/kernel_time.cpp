@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/measure/evict.h"
@@ -148,10 +149,31 @@ KernelTime read_time(const std::string &text) {
 
 }  // namespace
 
+// What no machine does within the limits is refused before anything is compiled. Inputs are held twice: as they were made, and where the
+// kernel finds them.
+static void check_size(const PreparedKernel &p, const Extents &extents, const Timing &timing) {
+    constexpr double operations_per_s = 2e12;  // more than a core has
+    constexpr int calls = 6;                   // the fewest
+    const Work work = work_of(p.request.bound, variant_for(p.compiled.kernel, extents).program, extents);
+    const double seconds = calls * work.operations.value_or(0) / operations_per_s / timing.threads;
+    const std::string name = p.compiled.kernel.name;
+    if (2 * work.bytes > static_cast<double>(timing.run.memory_bytes))
+        throw UserError("bench.size",
+                        fmt::format("{}: expected at most {:.1f} GB of arguments to time, got {:.1f}. Choose a smaller shape.", name,
+                                    static_cast<double>(timing.run.memory_bytes) / 2e9, work.bytes / 1e9));
+    if (seconds > timing.run.seconds)
+        throw UserError(
+            "bench.size",
+            fmt::format("{}: expected a shape that is timed within {:g} s, got {:.3g} operations a call, of which {} calls take "
+                        "{:.0f} s at least. Choose a smaller shape, or raise --run-limit-s.",
+                        name, timing.run.seconds, *work.operations, calls, seconds));
+}
+
 // What `measure` writes of the kernel, in a process of its own.
 static std::string measured_apart(const PreparedKernel &p, const std::string &doing, const Extents &symbolic, const Timing &timing,
                                   const std::function<std::string(const LoadedKernels &, const Extents &)> &measure) {
     const Extents extents = all_extents(p.request.bound, symbolic);
+    check_size(p, extents, timing);
     const TemporaryFolder folder;
     const std::filesystem::path library = library_to_load(p, timing.compile, folder);
     const OutputFolder out(folder.path());

@@ -24,8 +24,8 @@ struct KernelTime {
 };
 
 // Compiles the kernel and times it in a process of its own, with random inputs where none are stated. `symbolic` are the extents of the
-// dims that it leaves dynamic. UserError bench.limit, bench.memory (no memory to evict caches with), those of all_extents and of
-// library_to_load.
+// dims that it leaves dynamic. UserError bench.size, before anything is compiled: what cannot be done within the limits; bench.limit;
+// bench.memory (no memory to evict caches with); those of all_extents and of library_to_load.
 KernelTime time_of(const PreparedKernel &prepared, const Extents &symbolic, const Timing &timing);
 
 // Compiles the kernel and counts the instructions of one call on one thread that lie in its own code (bench/measure/instruction_count.h);

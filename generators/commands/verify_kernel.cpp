@@ -74,8 +74,9 @@ Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options, const st
 }
 
 ordered_json json_of(const Comparison &c) {
-    return {{"extents", c.extents}, {"difference", c.difference}, {"error", c.error},           {"declared_error", c.declared_error},
-            {"output", c.output},   {"largest", c.largest},       {"near_zero", c.is_near_zero}};
+    return {{"extents", c.extents},     {"difference", c.difference},         {"error", c.error},       {"output", c.output},
+            {"largest", c.largest},     {"declared_error", c.declared_error}, {"elements", c.elements}, {"nan", c.nans},
+            {"first_nan", c.first_nan}, {"near_zero", c.is_near_zero}};
 }
 
 // "y: error at most 1.2e-6 by its bound; measured …", for each output.
@@ -181,7 +182,9 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
         return is_right ? exit_ok : exit_check_failed;
     }
     double error = 0, declared = 0;
+    int64_t elements = 0, nans = 0;
     for (const ordered_json &c : all) {
+        elements += c["elements"].get<int64_t>(), nans += c["nan"].get<int64_t>();
         error = std::max(error, c["error"].get<double>()), declared = std::max(declared, c["declared_error"].get<double>());
         if (c["difference"] != "")
             std::cout << p.compiled.kernel.name << " at " << to_string(c["extents"].get<Extents>()) << ": "
@@ -205,6 +208,14 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
             "is large beside so small a result; errors are relative to it, and the declared order of operations errs by {:.2g} of it too\n",
             to_string(worst["extents"].get<Extents>()), worst["output"].get<std::string>(), worst["largest"].get<double>(),
             worst["declared_error"].get<double>());
+    }
+    if (nans) {
+        const ordered_json &one = *std::find_if(all.begin(), all.end(), [](const ordered_json &c) { return c["nan"] != 0; });
+        std::cout << fmt::format(
+            "note: {} of {} elements are NaN, as the algorithm says, and tell nothing else of the kernel: at {} the first is {}; state "
+            "what "
+            "the inputs are by --range or --inputs\n",
+            nans, elements, to_string(one["extents"].get<Extents>()), one["first_nan"].get<std::string>());
     }
     if (empty == all.size())
         std::cout << "note: every shape is empty, so that nothing was computed; give one that is not by --extents, or fix larger ones by "

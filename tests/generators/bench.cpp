@@ -36,6 +36,21 @@ TEST_CASE("bench times a kernel and counts its rates") {
                              Catch::Contains(" GFLOP/s; ") && Catch::EndsWith(" GB/s of arguments\n"));
 }
 
+TEST_CASE("bench refuses early what cannot be timed within its limits") {
+    const auto refused = [](const std::vector<std::string> &extents, const std::vector<std::string> &parts) {
+        std::vector<std::string> words = {"bench", "matmul", "--schedule", "none", "--target", "avx2", "--extents"};
+        words.insert(words.end(), extents.begin(), extents.end());
+        check_refused(words, parts);
+    };
+    refused({"M=100000", "N=100000", "K=100000"},
+            {"error[bench.size]: matmul: expected at most 4.3 GB of arguments to time, got 120.0. Choose a smaller shape."});
+    refused({"M=2000000000", "N=2000000000", "K=2000000000"}, {"error[bench.size]: matmul: expected at most 4.3 GB"});
+    refused(
+        {"M=18000", "N=18000", "K=18000", "--run-limit-s", "2"},
+        {"error[bench.size]: matmul: expected a shape that is timed within 2 s, got 1.17e+13 operations a call, of which 6 calls take 35 s "
+         "at least. Choose a smaller shape, or raise --run-limit-s."});
+}
+
 TEST_CASE("bench counts the same instructions every time, and more for more work") {
     auto counted = [](const std::string &rows) {
         const Outcome outcome = generator({"bench", "matmul", "--schedule", "none", "--target", "avx2", "--extents", "M=" + rows, "N=8",

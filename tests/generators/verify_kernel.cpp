@@ -39,6 +39,28 @@ TEST_CASE("verify says where every shape is empty") {
     }
 }
 
+TEST_CASE("verify counts what is NaN on both sides") {
+    Registry registry;
+    registry.add("roots", "y = sqrt(x)", [](const Numerics &numerics) {
+        Builder f("roots", numerics);
+        Tile x = f.input("x", {f.dim("N")});
+        return f.output("y", sqrt(x)).build();
+    });
+    std::vector<std::string> words = {"verify", "roots", "--schedule", "none", "--target", "avx2", "--extents", "N=40"};
+    const Outcome some = generator(words, registry);
+    INFO(some.out << some.err);
+    CHECK(some.code == 0);
+    CHECK_THAT(some.out, Catch::Matches("[^]*\nnote: [12][0-9] of 40 elements are NaN, as the algorithm says, and tell nothing else of the "
+                                        "kernel: at N=40 the first is y\\[[0-9]+\\]; state what the inputs are by --range or --inputs\n"));
+    words.insert(words.end(), {"--range", "x=0,1"});
+    CHECK_THAT(generator(words, registry).out, !Catch::Contains("NaN"));
+    words.back() = "x=-2,-1", words.push_back("--json");
+    const auto all = nlohmann::json::parse(generator(words, registry).out);
+    CHECK(all["shapes"][0]["nan"] == 40);
+    CHECK(all["shapes"][0]["elements"] == 40);
+    CHECK(all["shapes"][0]["first_nan"] == "y[0]");
+}
+
 TEST_CASE("verify gives JSON, for one shape") {
     const Outcome outcome = generator(
         {"verify", "segmented_sum", "--numerics", "f64", "--schedule", "none", "--json", "--shape", "N=5", "--extents", "B=3", "T=8"});
