@@ -31,9 +31,10 @@
 # tessera_add_library(<name>
 #   KERNELS <kernel>...              each [<function>=]<algorithm>[:<dim>=<extent>,...], such as up=linear_gelu:N=1536,K=384; an algorithm may
 #                                    be a file (*.json), relative to the current source folder
+#   [PYTHON <kernel>...]             each [<function>=]<file.py>:<function>[:<dim>=<extent>,...], as PYTHON above
 #   [SCHEDULES <function>=<schedule>...]   as SCHEDULE above, of one kernel; default: the best match
 #   [NUMERICS <policy>]              of all kernels
-#   [MODULE <file>]                  in place of these three: a file (tessera-module.schema.json), relative to the current source folder,
+#   [MODULE <file>]                  in place of these four: a file (tessera-module.schema.json), relative to the current source folder,
 #                                    which says the kernels, each with its own numerics, options and schedules
 #   [GENERATOR ...] [SCHEDULE_DIRS ...] [EMIT ...] [TARGETS ...])   as above
 #
@@ -275,8 +276,8 @@ function(_tessera_add_generated)
   target_link_libraries(${name} INTERFACE Tessera::runtime)
 endfunction()
 
-# The file of JSON that is made of a function of Python, while the project is built.
-function(_tessera_python_algorithm result function)
+# The file of JSON that is made of a function of Python, while the project is built, for the kernel of that name.
+function(_tessera_python_algorithm result kernel function)
   if(NOT function MATCHES "^(.+\\.py):([A-Za-z_][A-Za-z0-9_]*)$")
     message(FATAL_ERROR "${subject}: PYTHON '${function}'; expected <file.py>:<function>, for example kernels.py:linear_silu")
   elseif(arg_ALGORITHM)
@@ -289,13 +290,13 @@ function(_tessera_python_algorithm result function)
   if(failed)
     message(FATAL_ERROR "${subject}: PYTHON needs the package tessera, and '${Python3_EXECUTABLE}' has none; set Python3_EXECUTABLE to a Python that has it")
   endif()
-  set(json "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}/${name}.algorithm.json")
+  set(json "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}/${kernel}.algorithm.json")
   add_custom_command(
     OUTPUT "${json}"
     COMMAND "${Python3_EXECUTABLE}" -m tessera algorithm "${file}:${function}" "${json}"
     DEPENDS "${file}"
     DEPFILE "${json}.d"
-    COMMENT "Declaring the kernel ${name}"
+    COMMENT "Declaring the kernel ${kernel}"
     VERBATIM)
   set(${result} "${json}" PARENT_SCOPE)
 endfunction()
@@ -315,7 +316,7 @@ function(tessera_add_kernel name)
     set(asked "${arg_ALGORITHM}")
   endif()
   if(arg_PYTHON)
-    _tessera_python_algorithm(asked "${arg_PYTHON}")
+    _tessera_python_algorithm(asked "${name}" "${arg_PYTHON}")
     list(APPEND inputs "${asked}")
   elseif(asked MATCHES "\\.json$")
     _tessera_file(asked "${subject}" ALGORITHM "${asked}")
@@ -361,6 +362,41 @@ function(_tessera_json_text result text)
   set(${result} "\"${text}\"" PARENT_SCOPE)
 endfunction()
 
+# The JSON of a kernel of a library, but for its end.
+function(_tessera_kernel_json result function algorithm shape)
+  _tessera_json_text(text "${algorithm}")
+  set(json "{\"name\": \"${function}\", \"algorithm\": ${text}")
+  if(arg_NUMERICS)
+    if(arg_NUMERICS MATCHES "\\.json$")
+      _tessera_file(arg_NUMERICS "${subject}" NUMERICS "${arg_NUMERICS}")
+    endif()
+    _tessera_json_text(text "${arg_NUMERICS}")
+    string(APPEND json ", \"numerics\": ${text}")
+  endif()
+  list(TRANSFORM shape REPLACE "^(.*)=(.*)$" "\"\\1\": \\2")
+  list(JOIN shape ", " shape)
+  set(${result} "${json}, \"shape\": {${shape}}" PARENT_SCOPE)
+endfunction()
+
+# The JSON of one of PYTHON, its function's name, and the file that is made of it.
+function(_tessera_python_kernel result_json result_function result_file kernel)
+  if(NOT kernel MATCHES "^(([A-Za-z_][A-Za-z0-9_]*)=)?([^=:]+\\.py:([A-Za-z_][A-Za-z0-9_]*))(:(.+))?$")
+    message(FATAL_ERROR "${subject}: PYTHON '${kernel}'; expected [<function>=]<file.py>:<function>[:<dim>=<extent>,...], for example kernels.py:linear_silu:N=1536,K=384")
+  endif()
+  set(function "${CMAKE_MATCH_2}")
+  set(declared "${CMAKE_MATCH_3}")
+  if(NOT function)
+    set(function "${CMAKE_MATCH_4}")
+  endif()
+  string(REPLACE "," ";" shape "${CMAKE_MATCH_6}")
+  _tessera_pairs(pairs "${subject}" "PYTHON '${kernel}':" shape "[0-9]+" "<dim>=<extent>, for example N=768" ${shape})
+  _tessera_python_algorithm(file "${function}" "${declared}")
+  _tessera_kernel_json(json "${function}" "${file}" "${shape}")
+  set(${result_json} "${json}" PARENT_SCOPE)
+  set(${result_function} "${function}" PARENT_SCOPE)
+  set(${result_file} "${file}" PARENT_SCOPE)
+endfunction()
+
 # The JSON of one of KERNELS, and its function's name.
 function(_tessera_kernel result_json result_function kernel)
   if(NOT kernel MATCHES "^(([A-Za-z_][A-Za-z0-9_]*)=)?([A-Za-z0-9_.]+|[^=:]+\\.json)(:(.+))?$")
@@ -378,30 +414,20 @@ function(_tessera_kernel result_json result_function kernel)
   elseif(NOT function)
     set(function "${algorithm}")
   endif()
-  _tessera_json_text(text "${algorithm}")
-  set(json "{\"name\": \"${function}\", \"algorithm\": ${text}")
-  if(arg_NUMERICS)
-    if(arg_NUMERICS MATCHES "\\.json$")
-      _tessera_file(arg_NUMERICS "${subject}" NUMERICS "${arg_NUMERICS}")
-    endif()
-    _tessera_json_text(text "${arg_NUMERICS}")
-    string(APPEND json ", \"numerics\": ${text}")
-  endif()
-  list(TRANSFORM shape REPLACE "^(.*)=(.*)$" "\"\\1\": \\2")
-  list(JOIN shape ", " shape)
-  set(${result_json} "${json}, \"shape\": {${shape}}" PARENT_SCOPE)
+  _tessera_kernel_json(json "${function}" "${algorithm}" "${shape}")
+  set(${result_json} "${json}" PARENT_SCOPE)
   set(${result_function} "${function}" PARENT_SCOPE)
 endfunction()
 
 function(tessera_add_library name)
   set(subject "error[cmake.add-library]: tessera_add_library(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;NUMERICS;MODULE;EMIT" "KERNELS;SCHEDULES;SCHEDULE_DIRS;TARGETS")
-  _tessera_check_arguments("a file and a target" "KERNELS, SCHEDULES, NUMERICS, MODULE, GENERATOR, SCHEDULE_DIRS, EMIT, TARGETS"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;NUMERICS;MODULE;EMIT" "KERNELS;PYTHON;SCHEDULES;SCHEDULE_DIRS;TARGETS")
+  _tessera_check_arguments("a file and a target" "KERNELS, PYTHON, SCHEDULES, NUMERICS, MODULE, GENERATOR, SCHEDULE_DIRS, EMIT, TARGETS"
     "give the library another name")
-  if(NOT arg_KERNELS AND NOT arg_MODULE)
-    message(FATAL_ERROR "${subject}: expected KERNELS or MODULE, got neither; say what the library shall have")
+  if(NOT arg_KERNELS AND NOT arg_PYTHON AND NOT arg_MODULE)
+    message(FATAL_ERROR "${subject}: expected KERNELS, PYTHON or MODULE, got none; say what the library shall have")
   endif()
-  foreach(other IN ITEMS KERNELS SCHEDULES NUMERICS)
+  foreach(other IN ITEMS KERNELS PYTHON SCHEDULES NUMERICS)
     if(arg_MODULE AND arg_${other})
       message(FATAL_ERROR "${subject}: expected MODULE or ${other}, got both; the module's file says what its kernels are")
     endif()
@@ -417,10 +443,20 @@ function(tessera_add_library name)
   else()
     set(functions)
     set(scheduled)
-    foreach(kernel IN LISTS arg_KERNELS)
-      _tessera_kernel(json function "${kernel}")
+    list(LENGTH arg_KERNELS count)
+    set(position 0)
+    foreach(kernel IN LISTS arg_KERNELS arg_PYTHON)
+      set(from KERNELS)
+      if(position LESS count)
+        _tessera_kernel(json function "${kernel}")
+      else()
+        set(from PYTHON)
+        _tessera_python_kernel(json function file "${kernel}")
+        list(APPEND inputs "${file}")
+      endif()
+      math(EXPR position "${position} + 1")
       if(function IN_LIST functions)
-        message(FATAL_ERROR "${subject}: KERNELS has '${function}' twice; give one of them another name, <function>=<algorithm>")
+        message(FATAL_ERROR "${subject}: ${from} has '${function}' twice; give one of them another name, <function>=<algorithm>")
       endif()
       list(APPEND functions "${function}")
       set(json_${function} "${json}")

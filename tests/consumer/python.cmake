@@ -1,4 +1,4 @@
-# Builds the project `python`, whose kernel is a function of Python, against an installed Tessera outside of the tree; then changes a module
+# Builds the project `python`, whose kernels are functions of Python, against an installed Tessera outside of the tree; then changes a module
 # that the function takes something from. Arguments: PREFIX (the installed tree), SOURCE (the project), WORK (a folder to make), GENERATOR
 # (of CMake), PYTHON (which finds the package tessera).
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
