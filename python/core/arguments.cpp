@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace tessera::python {
 
@@ -33,33 +34,56 @@ constexpr NamedType named_types[] = {
     {"float6_e3m2fn", TESS_F6E3M2FN},
 };
 
+// What is known of types and dtypes, by their addresses. Each is kept alive, so that no other gets its address. Programs may make them as
+// they run; when there are many, all are let go.
+template <class Value>
+class Known {
+public:
+    template <class Find>
+    Value of(PyObject *key, const Find &find) {
+        if (key == last_) return last_value_;
+        const auto found = all_.find(key);
+        const Value value = found != all_.end() ? found->second : find();  // which may run Python, and so come here
+        if (found == all_.end()) {
+            if (all_.size() >= most) forget();
+            if (all_.emplace(key, value).second) Py_INCREF(key);
+        }
+        last_ = key, last_value_ = value;
+        return value;
+    }
+
+private:
+    static constexpr size_t most = 256;
+    std::unordered_map<PyObject *, Value> all_;
+    PyObject *last_ = nullptr;
+    Value last_value_ = {};
+
+    void forget() {
+        const std::unordered_map<PyObject *, Value> gone = std::exchange(all_, {});
+        last_ = nullptr;
+        for (const auto &[key, value] : gone) Py_DECREF(key);
+    }
+};
+
+Known<TessType> types_of_dtypes;
+
 }  // namespace
 
-// Kept by the dtype's address, which is kept alive.
 TessType type_of_numpy(PyObject *dtype) {
-    static std::unordered_map<PyObject *, TessType> known;
-    static PyObject *last = nullptr;
-    static TessType last_type = {};
-    if (dtype == last) return last_type;
-    auto found = known.find(dtype);
-    if (found == known.end()) {
+    return types_of_dtypes.of(dtype, [&] {
         TessType type = {};
-        nb::handle d(dtype);
-        if (nb::cast<bool>(d.attr("isnative"))) {
-            const std::string name = nb::cast<std::string>(d.attr("name"));
-            for (const NamedType &t : named_types)
-                if (name == t.numpy) type = tess_type(t.type);
-        }
-        Py_INCREF(dtype);
-        found = known.emplace(dtype, type).first;
-    }
-    last = dtype, last_type = found->second;
-    return last_type;
+        const nb::handle d(dtype);
+        if (!nb::cast<bool>(d.attr("isnative"))) return type;
+        const std::string name = nb::cast<std::string>(d.attr("name"));
+        for (const NamedType &t : named_types)
+            if (name == t.numpy) type = tess_type(t.type);
+        return type;
+    });
 }
 
 namespace {
 
-// How tensors of one Python type are read. A type that has gone stays here, so that no other gets its address.
+// How tensors of one Python type are read.
 struct Way {
     enum Kind : uint8_t { numpy, exchange, protocol, none } kind = none;
     const dlpack::Exchange *table = nullptr;
@@ -78,14 +102,11 @@ bool layout_holds(PyObject *object) {
     return reinterpret_cast<uintptr_t>(array->data) == nb::cast<uintptr_t>(about["data"][0]);
 }
 
+Known<Way> ways;
+
 Way way_of(PyObject *object) {
-    static std::unordered_map<PyTypeObject *, Way> known;
-    static PyTypeObject *last = nullptr;
-    static Way last_way;
     PyTypeObject *type = Py_TYPE(object);
-    if (type == last) return last_way;
-    auto found = known.find(type);
-    if (found == known.end()) {
+    return ways.of(reinterpret_cast<PyObject *>(type), [&] {
         Way way;
         const nb::handle t(reinterpret_cast<PyObject *>(type));
         if (std::string_view(type->tp_name) == "numpy.ndarray" && layout_holds(object)) {
@@ -103,11 +124,8 @@ Way way_of(PyObject *object) {
             way.kind = Way::protocol;
             way.is_immutable = std::string_view(type->tp_name).starts_with("jaxlib.");
         }
-        Py_INCREF(type);
-        found = known.emplace(type, way).first;
-    }
-    last = type, last_way = found->second;
-    return last_way;
+        return way;
+    });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "algorithms/ir/algorithm.h"
+#include "python/core/extents.h"
 #include "python/core/kernel.h"
 #include "support/text/error.h"
 
@@ -59,6 +60,7 @@ struct State {
     std::vector<Slot> slots;                       // of each argument
     std::vector<size_t> outputs;                   // positions among the kernel's tensors
     std::shared_ptr<const Algorithm> algorithm;    // null: extents of results have to follow from arguments
+    std::vector<const Dim *> derived = {};         // its dims whose extents follow from others
 };
 
 FunctionObject *function_of(PyObject *self) { return reinterpret_cast<FunctionObject *>(self); }
@@ -89,44 +91,29 @@ PyObject *name_argument(const FunctionObject *self, const std::string &argument)
     return raise_call_error(self, "argument", "argument '" + argument + "': " + words);
 }
 
-// The extent of a dim of the kernel from the arguments' tensors, or from other dims; -1: nothing tells it.
-int64_t extent_of(const State &state, const Kernel &kernel, const Argument *tensors, int32_t dim);
-
-std::optional<int64_t> evaluated(const State &state, const Kernel &kernel, const Argument *tensors, const Expr &size) {
-    bool known = true;
-    const Expr value = replace_extents(size, [&](const Expr &e) {
-        for (size_t d = 0; d < kernel.dims().size(); d++)
-            if (kernel.dims()[d].name == e->name) {
-                const int64_t extent = extent_of(state, kernel, tensors, static_cast<int32_t>(d));
-                if (extent >= 0) return Expr(extent);
-            }
-        if (const Dim *dim = state.algorithm->find_dim(e->name)) {
-            if (dim->kind == DimKind::fixed) return Expr(dim->value);
-            if (dim->kind == DimKind::derived)
-                if (const auto inner = evaluated(state, kernel, tensors, dim->size)) return Expr(*inner);
-        }
-        known = false;
-        return Expr(0);
-    });
-    if (!known || !value.is_constant()) return std::nullopt;
-    return value->value.integer;
-}
-
-int64_t extent_of(const State &state, const Kernel &kernel, const Argument *tensors, int32_t dim) {
-    const KernelDim &wanted = kernel.dims()[static_cast<size_t>(dim)];
-    if (wanted.fixed >= 0) return wanted.fixed;
+// The extent of a dim as the kernel fixes it or the arguments' tensors tell it.
+std::optional<int64_t> told_extent(const Kernel &kernel, const Argument *tensors, size_t dim) {
+    if (kernel.dims()[dim].fixed >= 0) return kernel.dims()[dim].fixed;
     for (size_t t = 0; t < kernel.tensors().size(); t++) {
         const KernelTensor &tensor = kernel.tensors()[t];
         if (tensor.role == TESS_ROLE_OUTPUT || (tensor.flags & TESS_FLAG_PACKED) != 0 || tensors[t].tensor.rank != tensor.rank) continue;
         for (int32_t axis = 0; axis < tensor.rank; axis++)
-            if (tensor.dims[static_cast<size_t>(axis)] == dim) return tensors[t].tensor.extents[axis];
+            if (tensor.dims[static_cast<size_t>(axis)] == static_cast<int32_t>(dim)) return tensors[t].tensor.extents[axis];
     }
-    if (state.algorithm == nullptr) return -1;
-    const Dim *declared = state.algorithm->find_dim(wanted.name);
-    if (declared == nullptr) return -1;
-    if (declared->kind == DimKind::derived)
-        if (const auto value = evaluated(state, kernel, tensors, declared->size)) return *value;
-    return -1;
+    return std::nullopt;
+}
+
+// The same, or as it is derived from others.
+std::optional<int64_t> extent_in_call(const State &state, const Kernel &kernel, const Argument *tensors, size_t dim) {
+    const auto told = [&](const Dim &other) -> std::optional<int64_t> {
+        for (size_t d = 0; d < kernel.dims().size(); d++)
+            if (kernel.dims()[d].name == other.name) return told_extent(kernel, tensors, d);
+        return std::nullopt;
+    };
+    for (const Dim *derived : state.derived)
+        if (derived->name == kernel.dims()[dim].name && kernel.dims()[dim].fixed < 0)
+            return extent_of<int64_t>(*state.algorithm, *derived, told);
+    return told_extent(kernel, tensors, dim);
 }
 
 // The places of the function's arguments in the kernel, which all its kernels share. False with an exception set.
@@ -252,14 +239,15 @@ Outcome call_kernel(const State &state, FunctionObject *self, const Kernel &kern
         if (call.out == nullptr) {
             int64_t extents[TESS_MAX_RANK];
             for (int32_t axis = 0; axis < wanted.rank; axis++) {
-                extents[axis] = extent_of(state, kernel, frame.tensors, wanted.dims[static_cast<size_t>(axis)]);
-                if (extents[axis] < 0) {
+                const auto dim = static_cast<size_t>(wanted.dims[static_cast<size_t>(axis)]);
+                const std::optional<int64_t> extent = extent_in_call(state, kernel, frame.tensors, dim);
+                if (!extent || *extent < 0) {
                     raise_call_error(self, "argument",
-                                     "the extent of dim " +
-                                         kernel.dims()[static_cast<size_t>(wanted.dims[static_cast<size_t>(axis)])].name +
-                                         " of the result '" + wanted.name + "' does not follow from the arguments; pass out=");
+                                     "the extent of dim " + kernel.dims()[dim].name + " of the result '" + wanted.name +
+                                         "' does not follow from the arguments; pass out=");
                     return Outcome::failed;
                 }
+                extents[axis] = *extent;
             }
             results[i] = frame.made[i] = make_result(like, wanted.type, device, wanted.rank, extents);
             if (results[i] == nullptr) return Outcome::failed;
@@ -440,6 +428,9 @@ int initialise(PyObject *object, PyObject *arguments, PyObject *) {
         self->state->results = nb::cast<std::vector<std::string>>(nb::handle(results));
         if (algorithm != Py_None)
             self->state->algorithm = std::make_shared<const Algorithm>(nb::cast<const Algorithm &>(nb::handle(algorithm)));
+        if (self->state->algorithm)
+            for (const Dim &dim : self->state->algorithm->dims)
+                if (dim.kind == DimKind::derived) self->state->derived.push_back(&dim);
     } catch (const std::exception &e) {
         PyErr_SetString(PyExc_TypeError, e.what());
         return -1;

@@ -16,6 +16,7 @@
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
 #include "algorithms/transform/elementwise.h"
+#include "python/core/extents.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 
@@ -142,6 +143,18 @@ void declare_algorithm(nb::module_ &m) {
         .def_prop_ro("semantic_hash", [](const Algorithm &a) { return semantic_hash(a); })
         .def_prop_ro("surface_hash", [](const Algorithm &a) { return surface_hash(a); })
         .def_prop_ro("dims", [](const Algorithm &a) { return a.dims; })
+        .def(
+            "extent",
+            [](const Algorithm &a, const std::string &name, const nb::dict &told) {
+                const Dim *dim = a.find_dim(name);
+                if (dim == nullptr) refuse("shape.unknown-dim", a.name + ": there is no dim '" + name + "'");
+                return extent_of<nb::object>(a, *dim, [&](const Dim &other) -> std::optional<nb::object> {
+                    if (!told.contains(other.name.c_str())) return std::nullopt;
+                    return nb::object(told[other.name.c_str()]);
+                });
+            },
+            nb::arg("dim"), nb::arg("told"), nb::sig("def extent(self, dim: str, told: dict[str, Any]) -> Any"),
+            "A dim's extent from those of others, numbers or what a framework that traces has for them; None where these do not tell it.")
         .def_prop_ro("tensors", &roles_of, nb::sig("def tensors(self) -> list[tuple[str, str, DType, list[str]]]"),
                      "(name, 'input' or 'state', dtype, dims) of each, in the order of the kernel's arguments")
         .def_prop_ro(

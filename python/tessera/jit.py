@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -364,6 +365,9 @@ class Search(dict[str, Any]):
 class JitFamily:
     """A function with static arguments: for each of their values a Jit. They are given by name."""
 
+    __module__: str
+    __qualname__: str
+
     def __init__(self, function: Callable[..., Any], signature: Signature, choices: Choices, numerics: Numerics | str | None) -> None:
         self._function, self._signature, self._choices, self._numerics = function, signature, choices, numerics
         self._made: dict[tuple[tuple[str, type, str], ...], Jit] = {}
@@ -396,6 +400,25 @@ class JitFamily:
     def ufunc(self, **static: Any) -> Ufunc:
         """The function for these static arguments over NumPy's arrays of any shape (Jit.ufunc)."""
         return self.specialised(**static).ufunc()
+
+    def __reduce__(self) -> str:
+        """By its module and name, as functions are pickled: its own function cannot be."""
+        found: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is not self:
+            from pickle import PicklingError
+
+            raise PicklingError(f"{self._signature.name}: a function with static arguments is pickled by its module and name, as functions of "
+                                f"Python are, and {self.__module__}.{self.__qualname__} is not this one; give it that name, or pickle "
+                                "specialised(...)")
+        return self.__qualname__
+
+    def __copy__(self) -> JitFamily:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitFamily:
+        return self
 
     def _retuned(self, tuning: Tuning) -> JitFamily:
         return JitFamily(self._function, self._signature, self._choices._replace(tuning=tuning), self._numerics)

@@ -2,26 +2,18 @@
 from __future__ import annotations
 
 import json
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tessera._core import Algorithm
 from tessera.errors import CompilationError
-
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": lambda a, b: a // b, "mod": operator.mod, "min": min, "max": max}
-
-
-class _Unknown(Exception):
-    """An extent that no argument's shape tells."""
 
 
 class Shapes:
     """What an algorithm says of its tensors' extents."""
 
     def __init__(self, algorithm: Algorithm) -> None:
-        self._name = algorithm.name
+        self._algorithm, self._name = algorithm, algorithm.name
         self._dims: dict[str, dict[str, Any]] = {d["name"]: d for d in json.loads(algorithm.json())["dims"]}
         self._arguments = {name: dims for name, _, _, dims in algorithm.tensors}
         self._results = {name: dims for name, _, dims in algorithm.outputs}
@@ -29,13 +21,11 @@ class Shapes:
         told = {name: [1] * len(dims) for name, dims in self._arguments.items()}
         for name, dims in self._results.items():
             for dim in dims:
-                try:
-                    self.extent(dim, self._told(told))
-                except _Unknown:
+                if algorithm.extent(dim, self._told(told)) is None:
                     raise CompilationError(
                         "python.result-extent",
                         f"{self._name}: the extent of dim {dim} of the result '{name}' does not follow from the shapes of the arguments, "
-                        "and a framework that traces has to know it; call the function directly, with out=") from None
+                        "and a framework that traces has to know it; call the function directly, with out=")
 
     def _told(self, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         extents: dict[str, Any] = {}
@@ -44,41 +34,17 @@ class Shapes:
                 extents.setdefault(dim, extent)
         return extents
 
-    def extent(self, dim: str, told: Mapping[str, Any]) -> Any:
-        """A dim's extent, from those of dims that shapes tell."""
-        about = self._dims[dim]
-        if "fixed" in about:
-            return about["fixed"]
-        if "size" in about:
-            return self._value(about["size"], told)
-        if dim not in told:
-            raise _Unknown
-        return told[dim]
-
-    def _value(self, expression: Any, told: Mapping[str, Any]) -> Any:
-        if isinstance(expression, int):
-            return expression
-        operation, *operands = expression
-        if operation == "extent":
-            return self.extent(operands[0], told)
-        if operation not in _OPERATIONS:  # a value of a tensor or a parameter
-            raise _Unknown
-        return _OPERATIONS[operation](*(self._value(o, told) for o in operands))
-
     def results(self, shapes: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
         """The shape of each result, from those of the arguments."""
         told = self._told(shapes)
-        return [tuple(self.extent(d, told) for d in dims) for dims in self._results.values()]
+        return [tuple(self._algorithm.extent(d, told) for d in dims) for dims in self._results.values()]
 
     def constraints(self, shapes: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, str]]:
         """What has to hold for a call with these shapes, each with its words. Ranks have to be right."""
         told = self._told(shapes)
         for name, dims in self._arguments.items():
             for axis, (dim, extent) in enumerate(zip(dims, shapes[name])):
-                try:
-                    wanted = self.extent(dim, told)
-                except _Unknown:
-                    continue
+                wanted = self._algorithm.extent(dim, told)
                 about = self._dims[dim]
                 subject = f"{self._name}: argument '{name}', dimension {axis} ({dim})"
                 if wanted is not extent:

@@ -1,7 +1,9 @@
 """Calls: which tensors are taken, what is refused and in which words, results, threads."""
 import ctypes
+import gc
 import sys
 import threading
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -30,6 +32,25 @@ def test_nothing_is_copied_and_nothing_is_kept(add):
     assert sys.getrefcount(x) == before
     np.testing.assert_array_equal(add(np.broadcast_to(np.arange(6, dtype=np.float32), (4, 6)), x), np.tile(np.arange(6), (4, 1)))
     assert add(np.empty((0, 6), np.float32), np.empty((0, 6), np.float32)).shape == (0, 6)
+
+
+class Mark:
+    """What a weak reference can be made of."""
+
+
+def test_types_and_dtypes_of_arguments_are_not_kept_for_ever(add):
+    x = np.ones((4, 6), np.float32)
+    marks, classes = [], []
+    for _ in range(1000):
+        mark = Mark()
+        own = type("Own", (), {"__dlpack__": lambda self, **_: x.__dlpack__(), "__dlpack_device__": lambda self: x.__dlpack_device__()})
+        marks.append(weakref.ref(mark)), classes.append(weakref.ref(own))
+        marked = x.astype(np.dtype(np.float32, metadata={"mark": mark}))
+        np.testing.assert_array_equal(add(marked, own()), x + x)
+    del mark, own, marked
+    gc.collect()
+    assert sum(m() is not None for m in marks) <= 300 and sum(c() is not None for c in classes) <= 300
+    np.testing.assert_array_equal(add(x, x), x + x)
 
 
 @pytest.mark.parametrize("change, kind, words", [

@@ -299,6 +299,27 @@ def test_random_numbers_are_those_of_the_library():
     assert draws.algorithm.effects == ["random"]
 
 
+@jit(schedule="none")
+def times_or_not(x: Tensor["N", f32], *, double: bool = False) -> Tensor["N", f32]:
+    return x * (2.0 if double else 1.0)
+
+
+def test_functions_with_static_arguments_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(times_or_not)) is times_or_not
+    assert copy.copy(times_or_not) is times_or_not and copy.deepcopy([times_or_not])[0] is times_or_not
+    one = np.ones(3, np.float32)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(times_or_not.specialised(double=True)))(one), one * 2)
+
+    @jit(schedule="none")
+    def inner(x: Tensor["N", f32], *, double: bool = False) -> Tensor["N", f32]:
+        return x * (2.0 if double else 1.0)
+
+    assert copy.deepcopy(inner) is inner
+    with pytest.raises(pickle.PicklingError, match=r"^inner: a function with static arguments is pickled by its module and name, .*"
+                                                   r"test_declare\..*inner is not this one; give it that name, or pickle specialised"):
+        pickle.dumps(inner)
+
+
 def test_parameters_with_defaults():
     @jit(schedule="none")
     def moved(x: Tensor["N", f32], by: f32 = 0.5, *, times: Param[f32, 0, 4] = 2) -> Tensor["N", f32]:

@@ -213,7 +213,7 @@ def samples(made):
     dims = json.loads(made.json)["dims"]
     told = {d["name"]: -(-max(4, d.get("min", 0)) // d.get("multiple_of", 1)) * d.get("multiple_of", 1) for d in dims}
     shapes = Shapes(made.algorithm)
-    tensors = {n: (t.name, [shapes.extent(d, told) for d in dims]) for n, _, t, dims in made.algorithm.tensors}
+    tensors = {n: (t.name, [made.algorithm.extent(d, told) for d in dims]) for n, _, t, dims in made.algorithm.tensors}
     values = []
     for n in made.arguments:
         if n not in tensors:

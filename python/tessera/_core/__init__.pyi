@@ -142,6 +142,11 @@ class Algorithm:
     @property
     def dims(self) -> list[Dim]: ...
 
+    def extent(self, dim: str, told: dict[str, Any]) -> Any:
+        """
+        A dim's extent from those of others, numbers or what a framework that traces has for them; None where these do not tell it.
+        """
+
     @property
     def tensors(self) -> list[tuple[str, str, DType, list[str]]]:
         """
