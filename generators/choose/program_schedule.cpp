@@ -72,9 +72,13 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     for (const CalledKernel &kernel : callees_of(declared, request.fixed, dynamic).all)
         if (kernel.is_leaf()) called[key_of(*kernel.algorithm, kernel.fixed)].push_back(kernel);
     std::map<Key, KnobsByStage> derived;
+    std::map<Key, Schedule> shipped;
     for (const auto &[key, kernels] : called) {
         const CalledKernel &first = kernels.front();
-        if (const Match match = chooser.applying(*first.algorithm, first.fixed); match.schedule) continue;
+        if (const Match match = chooser.applying(*first.algorithm, first.fixed); match.schedule) {
+            shipped.emplace(key, *match.schedule);
+            continue;
+        }
         const Algorithm bound = bind_extents(*first.algorithm, first.fixed);
         std::vector<ExpectedWorkload> workloads;
         for (const CalledKernel &kernel : kernels) {
@@ -91,7 +95,9 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     const Schedule own = tuned_schedule(name, vectors(declared, request.fixed, target), {}, Library(), target.features)
                              .for_algorithm(declared.name, surface_hash(declared));
     const auto match = [&](const std::string &scope, const Algorithm &callee, const Extents &fixed) -> std::optional<Schedule> {
-        if (const auto it = derived.find(key_of(callee, fixed)); it != derived.end()) {
+        const Key key = key_of(callee, fixed);
+        if (const auto it = shipped.find(key); it != shipped.end()) return it->second;
+        if (const auto it = derived.find(key); it != derived.end()) {
             const std::string own_name = callee.name + "/" + callee.numerics.name + "/" + target.name;
             return tuned_schedule(own_name, without_packed_views(it->second, declared, scope), {}, Library(), target.features)
                 .for_algorithm(callee.name, surface_hash(callee));

@@ -181,32 +181,6 @@ Tile Context::read(const Value &value, const std::vector<Expr> &at, const std::v
     return Tile(&f, substitute(source.value(), index), dims);
 }
 
-Value Context::renamed(const Value &value, const std::vector<Axis> &axes) {
-    std::vector<Expr> at;
-    const std::vector<Axis> own = axes_of(space, value);
-    std::vector<Axis> result = axes;
-    std::map<std::string, std::string> name;
-    for (size_t i = 0; i < axes.size(); i++) {
-        if (own[i].dim.empty() || own[i].extent.is_constant(1)) result[i].dim = own[i].dim.empty() ? "" : result[i].dim;
-        at.push_back(axes[i].dim.empty() ? Expr(0) : variable(axes[i].dim));
-        if (!own[i].dim.empty()) name[own[i].dim] = axes[i].dim;
-    }
-    const Tile source = tile(value);
-    std::map<std::string, Expr> index;
-    std::vector<std::string> dims;
-    for (const std::string &d : source.dims()) {
-        const auto to = name.find(d);
-        const std::string &now = to == name.end() ? d : to->second;
-        if (now != d) index[d] = now.empty() ? Expr(0) : variable(now);
-        if (!now.empty()) dims.push_back(now);
-    }
-    Value made = value;
-    made.constant = nullptr, made.known = nullptr;
-    made.tile = Tile(&f, substitute(source.value(), index), dims);
-    made.axes = result;
-    return made;
-}
-
 Tile Context::spread(const Value &value, std::vector<Axis> &axes) {
     axes = axes_of(space, value);
     const Tile source = tile(value);
@@ -293,6 +267,31 @@ Value Context::result(const Tile &tile, std::vector<Axis> axes, DType dtype) con
     }
     value.axes = std::move(axes);
     return value;
+}
+
+Tile Context::in_order(const Tile &tile, const std::vector<Axis> &axes) {
+    std::vector<std::string> dims;
+    for (const Axis &a : axes)
+        if (std::find(tile.dims().begin(), tile.dims().end(), a.dim) != tile.dims().end()) dims.push_back(a.dim);
+    return Tile(&tile.builder(), tile.value(), dims);
+}
+
+Value Context::with_axes(const Value &value, std::vector<Axis> axes) {
+    Value made = value;
+    made.axes = std::move(axes);
+    if (value.constant) {
+        Array array = *value.constant;
+        array.extents.clear();
+        for (const Axis &a : made.axes) array.extents.push_back(*space.number(a.extent));
+        made.constant = std::make_shared<const Array>(std::move(array));
+    }
+    return made;
+}
+
+Value Context::by_channel(const Value &value, size_t rank) {
+    std::vector<Axis> axes(rank, {Expr(1), ""});
+    axes.at(1) = value.axes.at(0);
+    return with_axes(value, std::move(axes));
 }
 
 Value Context::constant(Array array) const {

@@ -33,6 +33,8 @@ public:
     struct Meaning {
         const Space *caller = nullptr;
         std::map<std::string, Expr> extents;
+
+        Expr in_caller(const Expr &extent) const;  // as it is where it has none of the symbols
     } meaning;
     // Thrown where a callee is right only if two of its symbols are one, or some are numbers.
     struct Unify {
@@ -138,8 +140,6 @@ public:
     Tile read(const Value &value, const std::vector<Expr> &at, const std::vector<Axis> &axes);
     // Several values as tiles over common dims, as NumPy broadcasts them. UserError onnx.broadcast.
     std::vector<Tile> broadcast(const std::vector<Value> &values, std::vector<Axis> &axes);
-    // The value with these dims for its axes, whose extents are the same (an axis without a dim stays without).
-    Value renamed(const Value &value, const std::vector<Axis> &axes);
     // A result: rounded to `dtype`. Axes whose dim the tile lacks are axes along which it does not vary.
     Value result(const Tile &tile, std::vector<Axis> axes, DType dtype) const;
     Value constant(Array array) const;
@@ -151,6 +151,12 @@ public:
         const std::vector<Tile> tiles = broadcast(values, axes);
         return {result(ordered(make(tiles), tiles), axes, dtype)};
     }
+    // The tile with its dims in the order of the axes; those without a dim of it are passed over.
+    static Tile in_order(const Tile &tile, const std::vector<Axis> &axes);
+    // The value with other axes of as many elements in the same order; the tile stays.
+    Value with_axes(const Value &value, std::vector<Axis> axes);
+    // One number a channel, (C), as axes (1, C, 1, …).
+    Value by_channel(const Value &value, size_t rank);
     // The tile with its dims in the order of the operand that has the most.
     static Tile ordered(const Tile &tile, const std::vector<Tile> &operands);
     // The value as a stage, where computing it again for each reader costs more than keeping it.

@@ -160,22 +160,25 @@ private:
             for (size_t i = 0; i < info.extents->size(); i++) {
                 const ValueInfo::Extent &e = (*info.extents)[i];
                 const std::string place = info.name + "." + std::to_string(i);
-                auto given = options_.shape.find(e.name.empty() ? place : e.name);
-                if (given == options_.shape.end()) given = options_.shape.find(place);
-                if (!e.number) dim_names_.insert(e.name.empty() || e.name == "?" ? place : e.name);
-                if (given != options_.shape.end()) shaped_.insert(given->first);
+                const std::string key = e.name.empty() || e.name == "?" ? place : e.name;
+                // What an option says of the dim, by either of its names.
+                auto said = [&](const std::map<std::string, int64_t> &option) -> std::optional<int64_t> {
+                    auto it = option.find(e.name.empty() ? place : e.name);
+                    if (it == option.end()) it = option.find(place);
+                    if (it == option.end()) return std::nullopt;
+                    shaped_.insert(it->first);
+                    return it->second;
+                };
+                const std::optional<int64_t> given = said(options_.shape);
+                if (!e.number) dim_names_.insert(key);
                 Expr size;
-                if (given != options_.shape.end()) size = Expr(given->second);
+                if (given) size = Expr(*given);
                 else if (e.number) size = Expr(*e.number);
                 else {
-                    const std::string key = e.name.empty() || e.name == "?" ? place : e.name;
                     if (!symbols.count(key)) {
-                        auto multiple = options_.multiples.find(e.name.empty() ? place : e.name);
-                        if (multiple == options_.multiples.end()) multiple = options_.multiples.find(place);
-                        const int64_t of = multiple == options_.multiples.end() ? 1 : multiple->second;
+                        const int64_t of = said(options_.multiples).value_or(1);
                         if (of < 1 || of > 1 << 20)
                             throw UserError("onnx.shape", "--multiple " + key + "=" + std::to_string(of) + ": expected 1 to 2^20.");
-                        if (multiple != options_.multiples.end()) shaped_.insert(multiple->first);
                         const std::string wanted = e.name.empty() || e.name == "?" ? info.name + "_" + std::to_string(i) : e.name;
                         symbols[key] = space_.symbol(wanted, true, true, of);
                         made_.dims.push_back({symbols[key]->name, "input '" + info.name + "', axis " + std::to_string(i), of});
@@ -289,10 +292,9 @@ private:
         // Dims of the callee are bound to canonical ones of their extents, each to its own.
         std::map<std::string, std::string> bound;
         std::set<std::string> taken;
-        Context c(space_, *part.nodes.back(), {}, 0, model_, this);
         auto extent_in_caller = [&](const Dim &d) {
             if (d.kind == DimKind::fixed) return Expr(d.value);
-            if (d.kind == DimKind::derived) return in_caller(*callee, d.size);
+            if (d.kind == DimKind::derived) return callee->meaning.in_caller(d.size);
             return callee->meaning.extents.at(d.name);
         };
         auto bind = [&](const std::string &dim) {
@@ -342,10 +344,9 @@ private:
         value.name = part.nodes.back()->outputs[0];
         std::vector<std::string> own = value.tile.dims(), dims = result.dims();
         std::map<std::string, Expr> index;
-        std::map<std::string, std::string> to;
         std::set<std::string> used;
         for (Axis &a : value.axes) {
-            a.extent = space_.simplified(in_caller(*callee, a.extent));
+            a.extent = space_.simplified(callee->meaning.in_caller(a.extent));
             if (a.dim.empty()) continue;
             const size_t at = static_cast<size_t>(std::find(own.begin(), own.end(), a.dim) - own.begin());
             a.dim = space_.dim(a.extent, used).name;
@@ -356,13 +357,6 @@ private:
         value.tile = Tile(&space_.f, substitute(result.value(), index), dims);
         writes_->values[value.name] = value;
         return true;
-    }
-
-    static Expr in_caller(const Callee &callee, const Expr &e) {
-        return replace_extents(e, [&](const Expr &n) -> Expr {
-            const auto it = callee.meaning.extents.find(n->name);
-            return it == callee.meaning.extents.end() ? Expr() : it->second;
-        });
     }
 
     void step(const Node &node, const std::map<std::string, int64_t> &readers) {
@@ -533,7 +527,6 @@ private:
             if (has_loads) return false;
             elements.push_back(e);
         }
-        const std::string name = r.name;
         r = c.integers_value(elements, extents, r.dtype);
         return true;
     }

@@ -21,8 +21,8 @@ std::vector<Operator> arithmetic_operators();  // operators_arithmetic.cpp: elem
 std::vector<Operator> shape_operators();       // operators_shape.cpp: views, joins, slices
 std::vector<Operator> reduction_operators();   // operators_reduction.cpp: folds over axes
 std::vector<Operator> network_operators();     // operators_network.cpp: products, convolutions, pools, normalizations
-std::vector<Operator> sampling_operators();        // operators_sampling.cpp: resizing, transposed convolutions
-std::vector<Operator> recurrent_operators();       // operators_recurrent.cpp: LSTM, GRU, RNN
+std::vector<Operator> sampling_operators();    // operators_sampling.cpp: resizing, transposed convolutions
+std::vector<Operator> recurrent_operators();   // operators_recurrent.cpp: LSTM, GRU, RNN
 
 const Operator *find_operator(const std::string &domain, const std::string &name);
 std::vector<Operator> all_operators();

@@ -17,14 +17,6 @@ std::vector<std::string> dims_of(const std::vector<Axis> &axes) {
     return dims;
 }
 
-// The tile with its dims in the order of the axes.
-Tile in_order(const Tile &tile, const std::vector<Axis> &axes) {
-    std::vector<std::string> dims;
-    for (const Axis &a : axes)
-        if (std::find(tile.dims().begin(), tile.dims().end(), a.dim) != tile.dims().end()) dims.push_back(a.dim);
-    return Tile(&tile.builder(), tile.value(), dims);
-}
-
 // Sum of products over dims that both have.
 Tile multiplied(Context &c, const Tile &a, const Tile &b, const std::vector<Axis> &over) {
     std::vector<Dim> dims;
@@ -77,7 +69,7 @@ Value product(Context &c, const Value &a, const Value &b, DType dtype) {
     at_a.push_back(at(k)), of_a.push_back(k);
     at_b.push_back(at(k)), of_b.push_back(k);
     if (N) at_b.push_back(at(*N)), of_b.push_back(*N);
-    const Tile x = in_order(c.read(a, at_a, of_a), of_a), w = in_order(c.read(b, at_b, of_b), of_b);
+    const Tile x = Context::in_order(c.read(a, at_a, of_a), of_a), w = Context::in_order(c.read(b, at_b, of_b), of_b);
     const Tile acc = multiplied(c, x, w, {k});
     if (M) axes.push_back(*M);
     if (N) axes.push_back(*N);
@@ -165,7 +157,7 @@ Tile seen(Context &c, const Value &x, const Windows &w, const std::vector<Axis> 
     with_channel.push_back(C);
     std::vector<Expr> index = {at(N), channel};
     for (size_t i = 0; i < pixels.size(); i++) index.push_back(at(positions[i]) * Expr(w.strides[i]) + at(taps[i]) * Expr(w.dilations[i]));
-    if (!pads) return in_order(c.read(x, index, with_channel), with_channel);
+    if (!pads) return Context::in_order(c.read(x, index, with_channel), with_channel);
     // (N, padded…, all channels)
     std::vector<Axis> padded_axes = {N};
     const Axis channels = c.new_axis(x.axes[1].extent, padded_axes);
@@ -187,7 +179,7 @@ Tile seen(Context &c, const Value &x, const Windows &w, const std::vector<Axis> 
     std::vector<Axis> order = {N};
     order.insert(order.end(), padded.begin(), padded.end());
     order.push_back(channels);
-    const Tile read = in_order(c.read(x, inner, order), order);
+    const Tile read = Context::in_order(c.read(x, inner, order), order);
     const Expr value = c.space.resolved(
         select(inside, read_where(read.value(), inside),
                is_float(read.dtype()) ? constant(read.dtype(), outside) : constant_int(read.dtype(), static_cast<int64_t>(outside))));
@@ -245,7 +237,7 @@ Value convolved(Context &c, const Value &x, const Value &weights, DType dtype) {
     if (G) of_w.push_back(*G);
     if (C) of_w.push_back(*C);
     if (O) of_w.push_back(*O);
-    const Tile kernel = in_order(c.read(weights, at_w, of_w), of_w);
+    const Tile kernel = Context::in_order(c.read(weights, at_w, of_w), of_w);
     Tile picture = seen(c, x, w, pixels, N, G ? *G : *C, positions, taps, 0, channel);
     if (G && C) {
         std::vector<std::string> dims = picture.dims();
@@ -272,24 +264,10 @@ Value convolved(Context &c, const Value &x, const Value &weights, DType dtype) {
     return c.result(Tile(&c.f, substitute(acc.value(), split), dims), result, dtype);
 }
 
-// A value of one number a channel, as axes (1, C, 1…).
-Value by_channel(const Value &v, int64_t rank) {
-    Value made = v;
-    made.axes.assign(static_cast<size_t>(rank), {Expr(1), ""});
-    made.axes[1] = v.axes.at(0);
-    if (v.constant) {
-        Array array = *v.constant;
-        array.extents.assign(static_cast<size_t>(rank), 1);
-        array.extents[1] = v.constant->extents[0];
-        made.constant = std::make_shared<const Array>(std::move(array));
-    }
-    return made;
-}
-
 std::vector<Value> conv(Context &c) {
     Value y = convolved(c, c.in(0), c.in(1), c.in(0).dtype);
     if (!c.has(2)) return {y};
-    return c.element_wise({y, by_channel(c.in(2), y.rank())}, y.dtype, [](const std::vector<Tile> &t) { return t[0] + t[1]; });
+    return c.element_wise({y, c.by_channel(c.in(2), y.axes.size())}, y.dtype, [](const std::vector<Tile> &t) { return t[0] + t[1]; });
 }
 
 std::vector<Value> pool(Context &c) {
@@ -380,7 +358,7 @@ std::vector<Value> batch_normalization(Context &c) {
     const Value &x = c.in(0);
     if (c.node.integer("training_mode", 0)) c.refuse("it trains.", "Export the model for inference.");
     const double epsilon = c.node.real("epsilon", 1e-5);
-    const int64_t rank = std::max<int64_t>(x.rank(), 2);
+    const size_t rank = std::max<size_t>(x.axes.size(), 2);
     const Value &gamma = c.in(1), &beta = c.in(2), &mean = c.in(3), &variance = c.in(4);
     // Constants give one factor and one summand a channel, made in double.
     if (gamma.is_constant() && beta.is_constant() && mean.is_constant() && variance.is_constant()) {
@@ -395,11 +373,11 @@ std::vector<Value> batch_normalization(Context &c) {
         Value scale = c.constant(Array(gamma.dtype, {n}, factor)), shift = c.constant(Array(gamma.dtype, {n}, summand));
         scale.axes = gamma.axes, shift.axes = beta.axes;
         scale.name = gamma.name + "_scale", shift.name = beta.name + "_shift";
-        return c.element_wise({x, by_channel(scale, rank), by_channel(shift, rank)}, x.dtype,
+        return c.element_wise({x, c.by_channel(scale, rank), c.by_channel(shift, rank)}, x.dtype,
                               [](const std::vector<Tile> &t) { return fma(t[0], t[1], t[2]); });
     }
-    return c.element_wise({x, by_channel(gamma, rank), by_channel(beta, rank), by_channel(mean, rank), by_channel(variance, rank)}, x.dtype,
-                          [&](const std::vector<Tile> &t) { return (t[0] - t[3]) / sqrt(t[4] + epsilon) * t[1] + t[2]; });
+    return c.element_wise({x, c.by_channel(gamma, rank), c.by_channel(beta, rank), c.by_channel(mean, rank), c.by_channel(variance, rank)},
+                          x.dtype, [&](const std::vector<Tile> &t) { return (t[0] - t[3]) / sqrt(t[4] + epsilon) * t[1] + t[2]; });
 }
 
 // x normalized over some of its axes; mean and 1 / deviation beside it.
@@ -446,7 +424,7 @@ std::vector<Value> instance_normalization(Context &c) {
     std::vector<std::string> over;
     for (size_t i = 2; i < axes.size(); i++) over.push_back(axes[i].dim);
     const Value y = c.result(normalized_over(c, t, over, c.node.real("epsilon", 1e-5)), axes, x.dtype);
-    return c.element_wise({y, by_channel(c.in(1), x.rank()), by_channel(c.in(2), x.rank())}, x.dtype,
+    return c.element_wise({y, c.by_channel(c.in(1), x.axes.size()), c.by_channel(c.in(2), x.axes.size())}, x.dtype,
                           [](const std::vector<Tile> &v) { return v[0] * v[1] + v[2]; });
 }
 

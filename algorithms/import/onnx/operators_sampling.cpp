@@ -276,16 +276,10 @@ std::vector<Value> transposed_convolution(Context &c) {
     for (size_t i = 0; i < n; i++) order.push_back(static_cast<int64_t>(i + 2));
     order.push_back(0), order.push_back(1);
     c.tile_in_order(w, order);
-    auto ordered = [&](const Tile &t, const std::vector<Axis> &axes) {
-        std::vector<std::string> dims;
-        for (const Axis &a : axes)
-            if (std::find(t.dims().begin(), t.dims().end(), a.dim) != t.dims().end()) dims.push_back(a.dim);
-        return Tile(&c.f, t.value(), dims);
-    };
     const Tile read = c.read(x, at_x, of_x);
-    const Tile picture = ordered(
+    const Tile picture = Context::in_order(
         Tile(&c.f, c.space.resolved(select(inside, read_where(read.value(), inside), constant(read.dtype(), 0))), read.dims()), of_x);
-    const Tile kernel = ordered(c.read(w, at_w, of_w), of_w);
+    const Tile kernel = Context::in_order(c.read(w, at_w, of_w), of_w);
     std::vector<Dim> over;
     for (const Axis &a : steps)
         if (!a.dim.empty()) over.push_back(c.dim(a));
@@ -307,16 +301,7 @@ std::vector<Value> transposed_convolution(Context &c) {
     result.insert(result.end(), positions.begin(), positions.end());
     Value y = c.result(acc, result, x.dtype);
     if (!c.has(2)) return {y};
-    Value bias = c.in(2);
-    bias.axes.assign(y.axes.size(), {Expr(1), ""});
-    bias.axes[1] = c.in(2).axes.at(0);
-    if (bias.constant) {
-        Array array = *bias.constant;
-        array.extents.assign(y.axes.size(), 1);
-        array.extents[1] = bias.constant->extents[0];
-        bias.constant = std::make_shared<const Array>(std::move(array));
-    }
-    return c.element_wise({y, bias}, y.dtype, [](const std::vector<Tile> &t) { return t[0] + t[1]; });
+    return c.element_wise({y, c.by_channel(c.in(2), y.axes.size())}, y.dtype, [](const std::vector<Tile> &t) { return t[0] + t[1]; });
 }
 
 }  // namespace

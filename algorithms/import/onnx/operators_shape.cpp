@@ -129,19 +129,6 @@ std::vector<Value> flatten(Context &c) {
     return {reshaped(c, x, {product(before), product(after)})};
 }
 
-// The same tile with other axes of one element.
-Value with_axes(const Value &x, std::vector<Axis> axes) {
-    Value made = x;
-    made.axes = std::move(axes);
-    if (x.constant) {
-        Array array = *x.constant;
-        array.extents.clear();
-        for (const Axis &a : made.axes) array.extents.push_back(a.extent->value.integer);
-        made.constant = std::make_shared<const Array>(std::move(array));
-    }
-    return made;
-}
-
 std::vector<Value> squeeze(Context &c) {
     const Value &x = c.in(0);
     const std::vector<int64_t> named = c.axes(c.numbers("axes", 1), x.rank());
@@ -157,7 +144,7 @@ std::vector<Value> squeeze(Context &c) {
         if (!goes) axes.push_back(a);
         else if (!a.dim.empty()) gone.push_back(a.dim);
     }
-    Value made = with_axes(x, axes);
+    Value made = c.with_axes(x, axes);
     if (!gone.empty()) {
         std::map<std::string, Expr> zero;
         std::vector<std::string> dims;
@@ -180,7 +167,7 @@ std::vector<Value> unsqueeze(Context &c) {
         if (std::find(named.begin(), named.end(), i) != named.end()) axes.push_back({Expr(1), ""});
         else axes.push_back(x.axes.at(next++));
     }
-    return {with_axes(x, axes)};
+    return {c.with_axes(x, axes)};
 }
 
 std::vector<Value> transpose_handler(Context &c) {

@@ -75,13 +75,14 @@ static std::set<std::string> symbols_of(const Expr &e) {
     return names;
 }
 
-Expr Space::in_caller(const Expr &e) const {
-    if (!meaning.caller) return e;
-    return meaning.caller->simplified(replace_extents(e, [&](const Expr &n) -> Expr {
-        const auto it = meaning.extents.find(n->name);
-        return it == meaning.extents.end() ? Expr() : it->second;
-    }));
+Expr Space::Meaning::in_caller(const Expr &e) const {
+    return replace_extents(e, [&](const Expr &n) -> Expr {
+        const auto it = extents.find(n->name);
+        return it == extents.end() ? Expr() : it->second;
+    });
 }
+
+Expr Space::in_caller(const Expr &e) const { return meaning.caller ? meaning.caller->simplified(meaning.in_caller(e)) : e; }
 
 std::optional<int64_t> Space::number(const Expr &e) const {
     const Expr here = simplified(e);
