@@ -14,7 +14,7 @@ set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tessera-generator EXPORT TesseraTargets COMPONENT python)
-install(TARGETS tessera_runtime tessera_load EXPORT TesseraRuntime COMPONENT python)
+install(TARGETS tessera_runtime tessera_load tessera_bundle EXPORT TesseraRuntime COMPONENT python)
 install(TARGETS tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel
   tessera_autotune tessera_generators EXPORT TesseraLibraries)
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}" COMPONENT python)
@@ -38,7 +38,7 @@ install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-campaign
   DESTINATION "${schedules_dir}" COMPONENT python)
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" COMPONENT python FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
-install(DIRECTORY runtime/abi runtime/cpu runtime/load DESTINATION "${runtime_dir}" COMPONENT python FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
+install(DIRECTORY runtime/abi runtime/cpu runtime/load runtime/crypto runtime/bundle DESTINATION "${runtime_dir}" COMPONENT python FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
 if(NOT SKBUILD)
   install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
 endif()
