@@ -35,7 +35,8 @@ std::vector<std::string> free_dims(const Algorithm &algorithm) {
     return names;
 }
 
-// The most points that a stage of the algorithm visits.
+}  // namespace
+
 double points_of(const Algorithm &algorithm, const Extents &extents) {
     constexpr double typical = 64;  // of a dim that data decides
     const Extents all = all_extents(algorithm, extents);
@@ -55,8 +56,6 @@ double points_of(const Algorithm &algorithm, const Extents &extents) {
     }
     return most;
 }
-
-}  // namespace
 
 // Reduced dims by which an index goes on from another dim's: how far a window reaches, which is a few elements.
 static std::set<std::string> window_dims(const Algorithm &algorithm) {
@@ -191,16 +190,16 @@ namespace {
 // How many candidates an algorithm has time for, and how many were judged.
 class Effort {
 public:
-    Effort(const Algorithm &algorithm, const DeriveProgress &progress) : progress_(progress) {
+    Effort(const Algorithm &algorithm, double share, const DeriveProgress &progress) : progress_(progress), share_(share) {
         const Algorithm whole = inline_calls(algorithm);
-        for ([[maybe_unused]] const Stage &stage : whole.stages()) stages_++;
+        size_t stages = 0;
+        for ([[maybe_unused]] const Stage &stage : whole.stages()) stages++;
+        if (stages <= many_stages) return;
+        const double part = static_cast<double>(many_stages) / static_cast<double>(stages);
+        share_ *= part * std::sqrt(part);
     }
-    // As many as an algorithm of few stages has `candidates`.
-    size_t share(size_t candidates) const {
-        if (stages_ <= many_stages) return candidates;
-        const double part = static_cast<double>(many_stages) / static_cast<double>(stages_);
-        return std::max(least, static_cast<size_t>(static_cast<double>(candidates) * part * std::sqrt(part)));
-    }
+    // As many as an algorithm of few stages, which matters, has `candidates`.
+    size_t share(size_t candidates) const { return std::max(least, static_cast<size_t>(static_cast<double>(candidates) * share_)); }
     void explore(Search &search, size_t candidates) {
         search.explore(candidates);
         judged_ += candidates;
@@ -210,7 +209,8 @@ public:
 
 private:
     const DeriveProgress &progress_;
-    size_t stages_ = 0, judged_ = 0;
+    double share_;
+    size_t judged_ = 0;
 };
 
 }  // namespace
@@ -252,7 +252,7 @@ static std::optional<Special> special_for(const SearchSpace &space, size_t workl
 }
 
 Derivation derive(const Algorithm &algorithm, const Target &target, const std::vector<ExpectedWorkload> &workloads, CostModel &model,
-                  const DeriveProgress &progress) {
+                  const DeriveProgress &progress, double effort_share) {
     require(!workloads.empty() && workloads[0].when.empty(), "the first workload is of the schedule as a whole");
     auto space_at = [&](const Workload &w) { return SearchSpace{algorithm, target, w.extents, w.threads, {}, {}}; };
     const SearchSpace space = space_at(workloads[0].workload);
@@ -266,7 +266,7 @@ Derivation derive(const Algorithm &algorithm, const Target &target, const std::v
         if (workloads[w].when.empty()) options.further.push_back(workloads[w].workload), general++;
     Search search(space, options, model);
     search.seed(derived.stages);
-    Effort effort(algorithm, progress);
+    Effort effort(algorithm, effort_share, progress);
     explore(search, effort);
     derived.candidates = effort.judged();
     Choice choice(search, general);
@@ -277,8 +277,7 @@ Derivation derive(const Algorithm &algorithm, const Target &target, const std::v
     std::vector<Special> variants;
     for (size_t w = 0; w < workloads.size(); w++)
         if (!workloads[w].when.empty())
-            if (auto special = special_for(space_at(workloads[w].workload), w, derived.stages, model, effort))
-                variants.push_back(*special);
+            if (auto special = special_for(space_at(workloads[w].workload), w, derived.stages, model, effort)) variants.push_back(*special);
     derived.candidates = effort.judged();
     std::stable_sort(variants.begin(), variants.end(), [](const Special &a, const Special &b) { return a.gain > b.gain; });
     if (variants.size() > max_variants) variants.resize(max_variants);

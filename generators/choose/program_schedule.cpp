@@ -1,11 +1,18 @@
 #include "generators/choose/program_schedule.h"
 
 #include <algorithm>
+#include <fstream>
+#include <memory>
+#include <thread>
 #include <tuple>
 
 #include "algorithms/text/hash.h"
 #include "algorithms/transform/bind_extents.h"
 #include "generators/choose/callees.h"
+#include "schedules/artifact/merge.h"
+#include "support/processes/limited_process.h"
+#include "support/processes/owned_folder.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -56,6 +63,88 @@ KnobsByStage without_packed_views(KnobsByStage stages, const Algorithm &program,
     return stages;
 }
 
+// A callee that no artifact fits, and what it is derived for.
+struct Task {
+    Key key;
+    Algorithm bound;
+    std::vector<ExpectedWorkload> workloads;
+    double points = 0;  // that all calls visit
+    double effort = 1;
+};
+
+Task task_of(const Key &key, const std::vector<CalledKernel> &calls) {
+    Task task{key, bind_extents(*calls.front().algorithm, calls.front().fixed), {}};
+    for (const CalledKernel &call : calls) task.points += points_of(task.bound, call.dynamic);
+    for (const CalledKernel &call : calls) {
+        if (task.workloads.size() == most_workloads) break;
+        ExpectedWorkload &one = task.workloads.emplace_back();
+        one.workload.extents = call.dynamic, one.workload.threads = 1;
+    }
+    return task;
+}
+
+// The search takes its time where the program does: a callee with the mean share of the work or more has all the candidates, others have
+// fewer.
+void share_effort(std::vector<Task> &tasks) {
+    constexpr double least = 0.125;
+    double all = 0;
+    for (const Task &t : tasks) all += t.points;
+    for (Task &t : tasks) t.effort = std::clamp(t.points * static_cast<double>(tasks.size()) / std::max(all, 1.0), least, 1.0);
+}
+
+// Derives the tasks' schedules in children, one for each processor at a time. What comes out does not depend on how many there are.
+class Children {
+public:
+    Children(const std::vector<Task> &tasks, const Target &target, CostModel &model) : tasks_(tasks), target_(target), model_(model) {}
+
+    void run(std::map<Key, KnobsByStage> &derived, const std::function<void(size_t)> &judged) {
+        const size_t most = std::max(1u, std::thread::hardware_concurrency());
+        while (next_ < tasks_.size() || !running_.empty()) {
+            while (next_ < tasks_.size() && running_.size() < most) start(next_++);
+            std::vector<LimitedProcess *> processes;
+            for (const Running &r : running_) processes.push_back(r.process.get());
+            const size_t done = *LimitedProcess::wait_for_any(processes);
+            const size_t task = running_[done].task;
+            running_[done].process->finish();
+            running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(done));
+            derived.emplace(tasks_[task].key, resolve(read_schedule(schedule_file(task)), Library()).stages);
+            size_t candidates = 0;
+            std::ifstream(count_file(task)) >> candidates;
+            judged(candidates);
+        }
+    }
+
+private:
+    struct Running {
+        size_t task;
+        std::unique_ptr<LimitedProcess> process;
+    };
+
+    std::filesystem::path schedule_file(size_t task) const { return folder_.path() / (std::to_string(task) + ".json"); }
+    std::filesystem::path count_file(size_t task) const { return folder_.path() / (std::to_string(task) + ".count"); }
+
+    void start(size_t task) {
+        constexpr double an_hour = 3600;
+        Limits limits;
+        limits.seconds = an_hour;
+        const Activity deriving{tasks_[task].bound.name, "deriving its schedule", "derive.limit",
+                                "Name a schedule, '--schedule none' among them", ""};
+        running_.push_back({task, std::make_unique<LimitedProcess>(deriving, limits, [this, task] {
+                                const Derivation made =
+                                    derive(tasks_[task].bound, target_, tasks_[task].workloads, model_, {}, tasks_[task].effort);
+                                write_into(schedule_file(task), tuned_schedule("derived", made.stages, {}, Library(), {}).text());
+                                write_into(count_file(task), std::to_string(made.candidates));
+                            })});
+    }
+
+    const std::vector<Task> &tasks_;
+    const Target &target_;
+    CostModel &model_;
+    OwnedFolder folder_;
+    std::vector<Running> running_;
+    size_t next_ = 0;
+};
+
 }  // namespace
 
 ProgramDerivation program_schedule(const KernelRequest &request, const Extents &extents, const Target &target, CostModel &model,
@@ -73,24 +162,17 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
         if (kernel.is_leaf()) called[key_of(*kernel.algorithm, kernel.fixed)].push_back(kernel);
     std::map<Key, KnobsByStage> derived;
     std::map<Key, Schedule> shipped;
+    std::vector<Task> tasks;
     for (const auto &[key, kernels] : called) {
         const CalledKernel &first = kernels.front();
         if (const Match match = chooser.applying(*first.algorithm, first.fixed); match.schedule) {
             shipped.emplace(key, *match.schedule);
             continue;
         }
-        const Algorithm bound = bind_extents(*first.algorithm, first.fixed);
-        std::vector<ExpectedWorkload> workloads;
-        for (const CalledKernel &kernel : kernels) {
-            if (workloads.size() == most_workloads) break;
-            ExpectedWorkload &one = workloads.emplace_back();
-            one.workload.extents = kernel.dynamic, one.workload.threads = 1;
-        }
-        const size_t before = made.candidates;
-        const Derivation of_callee = derive(bound, target, workloads, model, [&](size_t candidates) { progress(before + candidates); });
-        made.candidates += of_callee.candidates;
-        derived.emplace(key, of_callee.stages);
+        tasks.push_back(task_of(key, kernels));
     }
+    share_effort(tasks);
+    Children(tasks, target, model).run(derived, [&](size_t candidates) { progress(made.candidates += candidates); });
     const std::string name = declared.name + "/" + declared.numerics.name + "/" + target.name;
     const Schedule own = tuned_schedule(name, vectors(declared, request.fixed, target), {}, Library(), target.features)
                              .for_algorithm(declared.name, surface_hash(declared));

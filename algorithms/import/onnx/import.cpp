@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
-#include "algorithms/build/tile_functions.h"
-#include "algorithms/evaluate/reference.h"
+#include "algorithms/import/onnx/callees.h"
+#include "algorithms/import/onnx/constants.h"
 #include "algorithms/import/onnx/operators.h"
 #include "algorithms/import/onnx/outline.h"
-#include "algorithms/text/json.h"
-#include "algorithms/verify/verify.h"
+#include "algorithms/import/onnx/refusals.h"
 #include "support/text/error.h"
 
 namespace tessera::onnx {
@@ -26,22 +23,6 @@ struct Names {
         for (const Names *n = this; n; n = n->outer)
             if (const auto it = n->values.find(name); it != n->values.end()) return &it->second;
         return nullptr;
-    }
-};
-
-// What could not be imported, by its words, so that a thousand nodes of one kind are one line.
-struct Refusals {
-    struct Line {
-        std::string first, remedy;
-        int64_t count = 0;
-    };
-    std::map<std::string, Line> lines;
-    std::vector<std::string> order;
-    std::set<std::string> unknown;  // values that nothing is known of, since what makes them is refused
-
-    void add(const std::string &why, const std::string &node, const std::string &remedy) {
-        Line &line = lines[why];
-        if (line.count++ == 0) line.first = node, line.remedy = remedy, order.push_back(why);
     }
 };
 
@@ -66,7 +47,7 @@ public:
             if (!shaped_.count(dim)) unknown_option("onnx.shape", "--shape", dim, "dim");
         for (const auto &[dim, of] : options_.multiples)
             if (!shaped_.count(dim)) unknown_option("onnx.shape", "--multiple", dim, "dim");
-        report();
+        refusals_.report();
         made_.program = space_.f.build();
         made_.weights = std::move(space_.weights);
         return std::move(made_);
@@ -99,8 +80,7 @@ private:
     std::set<std::string> bound_, shaped_, dim_names_;  // as options name them
     std::map<const Node *, const Part *> parts_;
     std::map<const Node *, NodeFacts> facts_;
-    std::map<std::string, std::shared_ptr<const Algorithm>> callees_;  // by their text without a name
-    std::set<std::string> callee_names_;
+    Callees callees_;
 
     struct Refused {};  // a graph within another needs what is refused already
     // The names of an inner graph, as long as it lives.
@@ -270,93 +250,9 @@ private:
         for (const Node *n : part.nodes)
             for (const std::string &name : n->inputs)
                 if (const Value *v = current_->find(name)) values[name] = *v;
-        std::optional<Callee> callee = callee_of(part, space_, model_, values);
-        if (!callee) return false;
-        nlohmann::json text = to_json(*callee->algorithm);
-        text.erase("name");
-        std::shared_ptr<const Algorithm> &shared = callees_[text.dump()];
-        if (!shared) {
-            Algorithm named = *callee->algorithm;
-            std::string base;
-            for (const Node *n : part.nodes) {
-                if (base.size() > 24) break;
-                for (char c : n->op) base += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-                if (n != part.nodes.back()) base += '_';
-            }
-            if (base.ends_with('_')) base.pop_back();
-            named.name = base;
-            for (int i = 2; callee_names_.count(named.name); i++) named.name = base + "_" + std::to_string(i);
-            callee_names_.insert(named.name);
-            shared = std::make_shared<const Algorithm>(std::move(named));
-        }
-        // Dims of the callee are bound to canonical ones of their extents, each to its own.
-        std::map<std::string, std::string> bound;
-        std::set<std::string> taken;
-        auto extent_in_caller = [&](const Dim &d) {
-            if (d.kind == DimKind::fixed) return Expr(d.value);
-            if (d.kind == DimKind::derived) return callee->meaning.in_caller(d.size);
-            return callee->meaning.extents.at(d.name);
-        };
-        auto bind = [&](const std::string &dim) {
-            auto [it, fresh] = bound.emplace(dim, "");
-            if (fresh) {
-                it->second = space_.dim(extent_in_caller(shared->dim(dim)), taken).name;
-                taken.insert(it->second);
-            }
-            return it->second;
-        };
-        // Weights come last, so that they are declared over the dims that data have.
-        std::vector<Tile> arguments(callee->tensors.size());
-        for (size_t i = 0; i < callee->tensors.size(); i++) {
-            if (callee->inputs[i].empty()) continue;
-            const Tile given = values.at(callee->inputs[i]).tile;
-            const Tile tile(&space_.f, space_.resolved(given.value()), given.dims());
-            std::map<std::string, Expr> index;
-            std::vector<std::string> dims;
-            const std::vector<std::string> own = shared->find_tensor(callee->tensors[i])->dims;
-            for (size_t d = 0; d < own.size(); d++) {
-                dims.push_back(bind(own[d]));
-                index[tile.dims().at(d)] = variable(dims.back());
-            }
-            arguments[i] = Tile(&space_.f, substitute(tile.value(), index), dims);
-        }
-        size_t next_weight = 0;
-        for (size_t i = 0; i < callee->tensors.size(); i++) {
-            if (!callee->inputs[i].empty()) continue;
-            const Weight &w = callee->weights.at(next_weight++);
-            Value value = w.value;
-            for (size_t a = 0; a < value.axes.size(); a++) value.axes[a] = {Expr(value.constant->extents[a]), ""};
-            std::vector<Dim> dims;
-            std::map<std::string, Expr> index;
-            std::vector<std::string> names;
-            for (const std::string &d : shared->find_tensor(callee->tensors[i])->dims) {
-                names.push_back(bind(d));
-                dims.push_back(space_.f.dim_named(names.back()));
-            }
-            const Tile tile = space_.weight(value, w.order, dims);
-            for (size_t d = 0; d < names.size(); d++) index[tile.dims().at(d)] = variable(names[d]);
-            arguments[i] = Tile(&space_.f, substitute(tile.value(), index), names);
-        }
-        std::map<std::string, Tile> parameters;
-        for (const auto &[name, number] : callee->parameters) parameters[name] = space_.f.scalar(DType::f32, number);
-        const Tile result = space_.f.call(space_.fresh(part.nodes.back()->outputs[0]), *shared, arguments, parameters)[0];
-        Value value = callee->result;
-        value.name = part.nodes.back()->outputs[0];
-        std::vector<std::string> own = value.tile.dims(), dims = result.dims();
-        std::map<std::string, Expr> index;
-        std::set<std::string> used;
-        for (Axis &a : value.axes) {
-            a.extent = space_.simplified(callee->meaning.in_caller(a.extent));
-            if (a.dim.empty()) continue;
-            const size_t at = static_cast<size_t>(std::find(own.begin(), own.end(), a.dim) - own.begin());
-            a.dim = space_.dim(a.extent, used).name;
-            used.insert(a.dim);
-            index[dims.at(at)] = variable(a.dim);
-            dims[at] = a.dim;
-        }
-        value.tile = Tile(&space_.f, substitute(result.value(), index), dims);
-        writes_->values[value.name] = value;
-        return true;
+        const std::optional<Value> result = callees_.call(part, space_, model_, values);
+        if (result) writes_->values[result->name] = *result;
+        return result.has_value();
     }
 
     void step(const Node &node, const std::map<std::string, int64_t> &readers) {
@@ -488,91 +384,18 @@ private:
             known &= inputs[i].is_constant() || inputs[i].is_known();
         }
         if (constants)
-            if (auto folded = fold(op, node, inputs, opset)) return made_.folded++, *folded;
+            if (auto folded = folded_node(op, node, inputs, model_)) return made_.folded++, *folded;
         Context c(space_, node, inputs, opset, model_, this);
         const Builder::Scope scope = space_.f.scope(c.stage_name());
         std::vector<Value> results = op.handler(c);
         bool all_known = known;
         for (Value &r : results) {
             if (r.is_constant() || r.is_known()) continue;
-            if (!known || !element_wise(c, r)) all_known = false;
+            if (!known || !become_known(space_, c, r)) all_known = false;
             if (!r.is_constant() && !r.is_known()) r.tile = Tile(&space_.f, space_.resolved(r.tile.value()), r.tile.dims());
         }
         if (all_known) made_.folded++;
         return results;
-    }
-
-    // A result that is made of known integers alone becomes known itself, element by element.
-    bool element_wise(Context &c, Value &r) {
-        if (is_float(r.dtype) || r.axes.size() > 8) return false;
-        std::vector<int64_t> extents;
-        int64_t count = 1;
-        for (const Axis &a : r.axes) {
-            if (!a.extent.is_constant()) return false;
-            extents.push_back(a.extent->value.integer);
-            if (__builtin_mul_overflow(count, extents.back(), &count) || count > most_known) return false;
-        }
-        std::vector<Expr> elements;
-        for (int64_t at = 0; at < count; at++) {
-            std::map<std::string, Expr> index;
-            int64_t rest = at;
-            for (size_t i = extents.size(); i-- > 0;) {
-                if (!r.axes[i].dim.empty()) index[r.axes[i].dim] = Expr(rest % extents[i]);
-                rest /= extents[i];
-            }
-            const Expr e = space_.as_index(space_.resolved(substitute(r.tile.value(), index)));
-            if (!e.defined()) return false;
-            bool has_loads = false;
-            tessera::walk(e, [&](const Expr &n) { has_loads |= n.kind() == ExprKind::load || n.kind() == ExprKind::variable; });
-            if (has_loads) return false;
-            elements.push_back(e);
-        }
-        r = c.integers_value(elements, extents, r.dtype);
-        return true;
-    }
-
-    // The node of constants, computed by the reference interpreter. Nothing where the operator draws numbers or takes graphs.
-    std::optional<std::vector<Value>> fold(const Operator &op, const Node &node, const std::vector<Value> &inputs, int64_t opset) {
-        if (std::any_of(node.attributes.begin(), node.attributes.end(), [](const auto &a) { return a.second.graph != nullptr; })) return {};
-        Space own("constants", Numerics{});
-        Context c(own, node, inputs, opset, model_, nullptr);
-        std::vector<Value> results = op.handler(c);
-        std::vector<std::string> names(results.size());
-        bool computes = false;
-        for (size_t i = 0; i < results.size(); i++) {
-            Value &r = results[i];
-            if (r.is_constant() || (i < node.outputs.size() && node.outputs[i].empty())) continue;
-            std::vector<Axis> axes;
-            const Tile spread = c.spread(r, axes);
-            std::vector<std::string> dims;
-            for (const Axis &a : axes) {
-                if (!a.extent.is_constant()) return {};
-                dims.push_back(a.dim);
-            }
-            names[i] = own.fresh("result");
-            own.f.output(names[i], Tile(&own.f, own.resolved(spread.value()), dims), r.dtype);
-            computes = true;
-        }
-        if (!computes) return results;
-        const Algorithm algorithm = own.f.build();
-        if (algorithm.draws) return {};
-        std::map<std::string, Array> tensors;
-        for (Weight &w : own.weights) tensors[w.name] = std::move(w.array);
-        std::map<std::string, Array> computed = evaluate(algorithm, std::move(tensors));
-        for (size_t i = 0; i < results.size(); i++)
-            if (!names[i].empty()) results[i] = c.constant(std::move(computed.at(names[i])));
-        return results;
-    }
-
-    void report() const {
-        if (refusals_.order.empty()) return;
-        std::string text = "the model has what Tessera cannot import:";
-        for (const std::string &why : refusals_.order) {
-            const Refusals::Line &line = refusals_.lines.at(why);
-            text += "\n  " + why + (why.ends_with('.') ? "" : ":") + " " + line.first +
-                    (line.count > 1 ? " and " + std::to_string(line.count - 1) + " more" : "") + ". " + line.remedy;
-        }
-        throw UserError("onnx.refused", text);
     }
 };
 

@@ -1,0 +1,16 @@
+// What is known when a model is imported: nodes of constants, and integers that follow from extents.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "algorithms/import/onnx/operators.h"
+
+namespace tessera::onnx {
+
+// The node of constants, computed by the reference interpreter. Nothing where the operator draws numbers or takes graphs.
+std::optional<std::vector<Value>> folded_node(const Operator &op, const Node &node, const std::vector<Value> &inputs, const Model &model);
+
+// A result that is made of known integers alone becomes known itself, element by element.
+bool become_known(Space &space, Context &c, Value &r);
+
+}  // namespace tessera::onnx
