@@ -64,14 +64,16 @@ struct Programs::State {
     fs::path candidate_path(size_t i) const { return folder.path() / ("candidate" + std::to_string(i)); }
     fs::path bytes_path(size_t i) const { return folder.path() / ("bytes" + std::to_string(i)); }
 
-    // In a process with limits: the kernel's code, then the program.
+    // In a process with limits: the kernel's code, then the program. A library's members are named after its file, which has one name for
+    // all, so that a candidate's bytes do not depend on its place in a batch.
     void build(const TileProgram &program, size_t i) const {
         keep_temporaries();
-        const fs::path code = folder.path() / fmt::format("candidate{}.code", i);
+        const fs::path alone = folder.path() / fmt::format("code{}", i), code = alone / "candidate.code";
+        fs::create_directory(alone);
         worker.make_code(kernels_of(CANDIDATE_NAME, program), code);
         worker.complete(candidate_path(i), {base_code(), code});
         write_into(bytes_path(i), std::to_string(worker.code_bytes(code)));
-        fs::remove(code);
+        fs::remove_all(alone);
     }
 
     uint64_t bytes_built(size_t i) const {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "algorithms/library/library.h"
@@ -78,6 +79,20 @@ static std::string script(const TemporaryFolder &folder, const std::string &name
     write_file(file, "#!" + text + "\n");
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     return file.string();
+}
+
+TEST_CASE("a candidate's program has the same bytes wherever it stands in a batch") {
+    const MeasurementTask s = measurement_task("x86-64");
+    const TemporaryFolder folder;
+    const auto sums = folder.path() / "sums";
+    MeasureOptions options = quick();
+    options.runners = {script(folder, "hash", "/bin/sh\nsha256sum <\"$1\" >>'" + sums.string() + "'\nexec \"$1\"")};
+    const TileProgram same = program(s, 2, 4);
+    for (const Measurement &m : measured(s, options, {program(s, 4, 8), same, same, same})) CHECK(m.verdict == Verdict::measured);
+    std::map<std::string, int> times;
+    std::ifstream stream(sums);
+    for (std::string sum; std::getline(stream, sum);) times[sum]++;
+    CHECK(times.size() == 2);
 }
 
 TEST_CASE("a candidate that crashes, hangs, lies or says nothing never wins and never stops the measuring") {
