@@ -82,6 +82,22 @@ static const Kind kinds[] = {
     {TESS_PARAMETER_ABOVE, "parameter-above", "a parameter is not above its declared bound", "parameter must be above "},
     {TESS_PARAMETER_BELOW, "parameter-below", "a parameter is not below its declared bound", "parameter must be below "},
     {TESS_PARAMETER_FINITE, "parameter-finite", "a parameter must be finite", "parameter must be finite"},
+    {TESS_BUNDLE_FILE, "bundle-file", "the bundle cannot be read", NULL},
+    {TESS_BUNDLE_FORMAT, "bundle-format", "the file is no whole bundle; make it again", NULL},
+    {TESS_BUNDLE_MANIFEST, "bundle-manifest", "the bundle's manifest is not as it must be; make the bundle again", NULL},
+    {TESS_BUNDLE_VERSION, "bundle-version", "the bundle is of a version that this library does not know; link a newer one", NULL},
+    {TESS_BUNDLE_HASH, "bundle-hash", "a part of the bundle was changed after it was made; get it again", NULL},
+    {TESS_BUNDLE_SIGNATURE, "bundle-signature", "the bundle is not signed by the key that is demanded", NULL},
+    {TESS_BUNDLE_OPTIONS, "bundle-options",
+     "the options for a bundle are unknown or do not go together; make them with tess_bundle_options", NULL},
+    {TESS_BUNDLE_MEMORY, "bundle-memory", "too few bytes for the bundle, or not aligned to 8; ask tess_bundle_bytes", NULL},
+    {TESS_BUNDLE_KERNEL, "bundle-kernel", "the bundle has no kernel of this name", NULL},
+    {TESS_BUNDLE_TENSOR, "bundle-tensor", "the bundle has no such tensor", NULL},
+    {TESS_BUNDLE_TARGET, "bundle-target", "the bundle has no code for this processor; make it for a lesser target too", NULL},
+    {TESS_BUNDLE_CODE, "bundle-code", "the bundle's code cannot be loaded", NULL},
+    {TESS_BUNDLE_PACKED, "bundle-packed", "the kernel takes this tensor packed, and the bundle has it not so; pack it by its function",
+     NULL},
+    {TESS_BUNDLE_REPLAY, "bundle-replay", "what the bundle recorded cannot be run again", NULL},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

@@ -373,8 +373,8 @@ typedef struct TessParameterInfo {
     uint32_t size, flags;
     const char *name;
     TessType type;
-    uint32_t offset; /**< in <kernel>_parameters, in bytes */
-    int64_t range;   /**< bits of TessRange; 0: any value */
+    uint32_t offset;     /**< in <kernel>_parameters, in bytes */
+    int64_t range;       /**< bits of TessRange; 0: any value */
     int64_t least, most; /**< the bits of values of the type */
 } TessParameterInfo;
 
@@ -568,11 +568,27 @@ typedef enum TessStatusKind {
     TESS_PACKED_BYTES = 0x708,      /**< not as many bytes as the extents ask for */
 
     /* A parameter is outside of its range. The fault has the bits of values of its type, and its `dimension` is that TessDType. */
-    TESS_PARAMETER_MIN = 0x801,   /**< below the least value that is declared */
-    TESS_PARAMETER_MAX = 0x802,   /**< above the greatest one */
-    TESS_PARAMETER_ABOVE = 0x803, /**< not above the number that is declared */
-    TESS_PARAMETER_BELOW = 0x804, /**< not below it */
-    TESS_PARAMETER_FINITE = 0x805 /**< NaN or an infinity */
+    TESS_PARAMETER_MIN = 0x801,    /**< below the least value that is declared */
+    TESS_PARAMETER_MAX = 0x802,    /**< above the greatest one */
+    TESS_PARAMETER_ABOVE = 0x803,  /**< not above the number that is declared */
+    TESS_PARAMETER_BELOW = 0x804,  /**< not below it */
+    TESS_PARAMETER_FINITE = 0x805, /**< NaN or an infinity */
+
+    /* Bundles (runtime/bundle/bundle.h), whose functions say more in a TessBundleError. */
+    TESS_BUNDLE_FILE = 0x901,      /**< the file cannot be read */
+    TESS_BUNDLE_FORMAT = 0x902,    /**< the file breaks a rule of bundles */
+    TESS_BUNDLE_MANIFEST = 0x903,  /**< the manifest breaks one */
+    TESS_BUNDLE_VERSION = 0x904,   /**< of a version that this library does not know */
+    TESS_BUNDLE_HASH = 0x905,      /**< a member has other bytes than the manifest says */
+    TESS_BUNDLE_SIGNATURE = 0x906, /**< a key is demanded, and the bundle is not signed by it */
+    TESS_BUNDLE_OPTIONS = 0x907,   /**< options that this library does not know, or that do not go together */
+    TESS_BUNDLE_MEMORY = 0x908,    /**< too few bytes for what is known of a bundle, or misaligned ones */
+    TESS_BUNDLE_KERNEL = 0x909,    /**< no kernel of this name */
+    TESS_BUNDLE_TENSOR = 0x90a,    /**< no tensor of this name, or one that no kernel takes */
+    TESS_BUNDLE_TARGET = 0x90b,    /**< no code that this processor runs */
+    TESS_BUNDLE_CODE = 0x90c,      /**< the code cannot be loaded */
+    TESS_BUNDLE_PACKED = 0x90d,    /**< the code takes a tensor packed, and the bundle has it not so */
+    TESS_BUNDLE_REPLAY = 0x90e     /**< what is recorded cannot be run again */
 } TessStatusKind;
 
 /* A status is kind | (argument + 1) << 12, in 31 bits. */

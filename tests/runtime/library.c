@@ -54,7 +54,9 @@ SHOWN int32_t toy_table(const TessTensor *const *tensors, const TessContext *con
 SHOWN int32_t toy_describe(TessKernel *kernel);
 SHOWN int32_t toy_describe(TessKernel *kernel) { return tess_abi2_describe(spec, NULL, body, kernel); }
 
+#ifndef WITHOUT_POOL
 SHOWN TessPool *toy_pool(int32_t threads);
 SHOWN TessPool *toy_pool(int32_t threads) { return tess_pool_create(threads); }
 SHOWN void toy_end(TessPool *pool);
 SHOWN void toy_end(TessPool *pool) { tess_pool_destroy(pool); }
+#endif
