@@ -185,6 +185,14 @@ Tile gelu(const Tile &x, Span caller) { return each(x, caller, gelu); }
 Tile gelu_tanh(const Tile &x, Span caller) { return each(x, caller, gelu_tanh); }
 Tile silu(const Tile &x, Span caller) { return each(x, caller, silu); }
 
+Tile stop_gradient(const Tile &x, Span caller) { return each(x, caller, stop_gradient); }
+
+Tile straight_through(const Tile &x, const Tile &by, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    const Tile joined = x * by;  // its dims, and that both are of one type
+    return like(joined, straight_through(x.value(), by.value()));
+}
+
 Tile transpose(const Tile &x, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     std::vector<std::string> dims = x.dims();
@@ -281,7 +289,7 @@ Tile mean(const Tile &x, const Dim &over, Span caller) {
 Tile softmax(const Tile &x, const Dim &over, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     Tile top = greatest_number(x, over).named("max");
-    Tile below = x - top, e = like(below, exp_nonpositive(below.value())).named("exp");
+    Tile below = x - stop_gradient(top), e = like(below, exp_nonpositive(below.value())).named("exp");
     return e * (number(x, 1) / sum(e, over).named("sum"));
 }
 
@@ -353,7 +361,7 @@ namespace {
 struct LogSum {
     LogSum(const Tile &x, const Dim &over) {
         const Tile top = greatest_number(x, over).named("max");
-        shift = select(abs(top) < INFINITY, top, number(x, 0)).named("shift");  // inf - inf would be NaN
+        shift = stop_gradient(select(abs(top) < INFINITY, top, number(x, 0))).named("shift");  // inf - inf would be NaN
         log_sum = log(sum(exp(x - shift), over).named("sum"));
     }
     Tile shift, log_sum;

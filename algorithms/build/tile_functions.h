@@ -86,6 +86,9 @@ Tile softplus(const Tile &x, Span caller = std::source_location::current());
 Tile gelu(const Tile &x, Span caller = std::source_location::current());
 Tile gelu_tanh(const Tile &x, Span caller = std::source_location::current());
 Tile silu(const Tile &x, Span caller = std::source_location::current());
+// x, which derivatives take for a constant; and x with the derivative of `by`, as what is rounded has in training.
+Tile stop_gradient(const Tile &x, Span caller = std::source_location::current());
+Tile straight_through(const Tile &x, const Tile &by, Span caller = std::source_location::current());
 // A function of your own (make_function), point by point.
 Tile applied(const FunctionRef &function, const std::vector<Tile> &arguments, Span caller = std::source_location::current());
 

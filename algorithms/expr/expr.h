@@ -103,6 +103,14 @@ struct RoundingFacts {
     double relative = 0, absolute = 0;
 };
 
+// The partial derivatives of a function, by argument, over input(i): of arguments of f32 and of f64. They may use functions. Empty: nobody
+// said them.
+struct Derivatives {
+    std::vector<Expr> in_f32, in_f64;
+    bool known() const { return !in_f32.empty(); }
+    const std::vector<Expr> &of(DType type) const { return type == DType::f64 ? in_f64 : in_f32; }
+};
+
 // What is known of a function beside its definition. Bounds are those of exact results; a computed one may lie a unit in the last place
 // outside.
 struct FunctionFacts {
@@ -110,8 +118,7 @@ struct FunctionFacts {
     double least = -std::numeric_limits<double>::infinity();  // of results that are numbers
     double most = std::numeric_limits<double>::infinity();
     double ulp_f32 = 0, ulp_f64 = 0;  // the largest error where the function's documentation claims one; 0: nothing is claimed
-    // The partial derivative by argument `of`, over the same arguments; it may use functions. Empty: nobody said it.
-    std::function<Expr(const Operands &x, int of)> derivative;
+    Derivatives derivative = {};
     std::optional<RoundingFacts> rounds = {};
 };
 

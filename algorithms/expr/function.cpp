@@ -17,8 +17,8 @@ static bool is_name(const std::string &name) {
     throw UserError("function.definition", "function '" + printable(name.substr(0, 64)) + "': " + why);
 }
 
-static void check_definition(const std::string &name, int arity, DType type, const Expr &body) {
-    const std::string of_type = std::string("its definition of ") + name_of(type);
+static void check_definition(const std::string &name, int arity, DType type, const Expr &body, const std::string &what = "its definition") {
+    const std::string of_type = what + " of " + name_of(type);
     if (!body.defined()) refuse(name, of_type + " is missing; give an expression over its arguments.");
     if (body.type() != type) refuse(name, of_type + " gives " + name_of(body.type()) + "; end it with a cast to " + name_of(type) + ".");
     walk(body, [&](const Expr &e) {
@@ -43,22 +43,44 @@ static void check_definition(const std::string &name, int arity, DType type, con
     });
 }
 
+static void check_derivatives(const std::string &name, int arity, const Derivatives &known) {
+    if (!known.known() && known.in_f64.empty()) return;
+    for (const DType type : {DType::f32, DType::f64}) {
+        const std::vector<Expr> &all = known.of(type);
+        if (all.size() != static_cast<size_t>(arity))
+            refuse(name, "it has " + std::to_string(all.size()) + " derivatives of " + name_of(type) + "; expected one by each of its " +
+                             std::to_string(arity) + " arguments, or none.");
+        for (const Expr &e : all) check_definition(name, arity, type, e, "a derivative");
+    }
+}
+
 FunctionRef make_function(const std::string &name, int arity, Expr in_f32, Expr in_f64, FunctionFacts facts) {
     if (!is_name(name)) refuse(name, "expected a name of letters, digits and underscores, 64 at most, with no digit in front.");
     if (arity < 1 || arity > max_function_arguments)
         refuse(name, "expected 1 to " + std::to_string(max_function_arguments) + " arguments, got " + std::to_string(arity) + ".");
     check_definition(name, arity, DType::f32, in_f32);
     check_definition(name, arity, DType::f64, in_f64);
+    check_derivatives(name, arity, facts.derivative);
     return std::make_shared<const Function>(Function{name, arity, std::move(in_f32), std::move(in_f64), std::move(facts)});
 }
 
+static Operands arguments_of(int arity, DType type) {
+    Operands x;
+    for (int i = 0; i < arity; i++) x.push_back(input(i, type));
+    return x;
+}
+
 FunctionRef make_function(const std::string &name, int arity, const std::function<Expr(const Operands &)> &define, FunctionFacts facts) {
-    auto of = [&](DType type) {
-        Operands x;
-        for (int i = 0; i < arity; i++) x.push_back(input(i, type));
-        return define(x);
-    };
-    return make_function(name, arity, of(DType::f32), of(DType::f64), std::move(facts));
+    return make_function(name, arity, define(arguments_of(arity, DType::f32)), define(arguments_of(arity, DType::f64)), std::move(facts));
+}
+
+Derivatives derivatives(int arity, const std::function<Expr(const Operands &, int)> &by) {
+    Derivatives all;
+    for (int of = 0; of < arity; of++) {
+        all.in_f32.push_back(by(arguments_of(arity, DType::f32), of));
+        all.in_f64.push_back(by(arguments_of(arity, DType::f64), of));
+    }
+    return all;
 }
 
 static void check_arguments(const Function &f, const Operands &x) {
@@ -84,10 +106,15 @@ Expr applied(const FunctionRef &function, Operands x) {
     return folds ? expand_functions(node) : node;
 }
 
-Expr definition_of(const Expr &applied) {
-    const Operands &x = applied->args;
-    return rewrite(applied->function->definition(applied.type()),
-                   [&](const Expr &e) -> Expr { return e.kind() == ExprKind::input ? x[static_cast<size_t>(e->number)] : Expr(); });
+static Expr with_arguments(const Expr &body, const Operands &x) {
+    return rewrite(body, [&](const Expr &e) -> Expr { return e.kind() == ExprKind::input ? x[static_cast<size_t>(e->number)] : Expr(); });
+}
+
+Expr definition_of(const Expr &applied) { return with_arguments(applied->function->definition(applied.type()), applied->args); }
+
+Expr derivative_of(const Expr &applied, size_t argument) {
+    const Derivatives &known = applied->function->facts.derivative;
+    return known.known() ? with_arguments(known.of(applied.type())[argument], applied->args) : Expr();
 }
 
 Expr expand_functions(const Expr &e) {

@@ -210,9 +210,9 @@ Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate
 }
 
 // A function that gives its first operand, but for less than `least`.
-static FunctionFacts facts_of_flush(double least) {
+static FunctionFacts facts_of_flush(int arity, double least) {
     FunctionFacts facts;
-    facts.derivative = [](const Operands &x, int of) { return constant(x[0].type(), of == 0 ? 1 : 0); };
+    facts.derivative = derivatives(arity, [](const Operands &x, int by) { return constant(x[0].type(), by == 0 ? 1 : 0); });
     facts.rounds = RoundingFacts{.absolute = least};
     return facts;
 }
@@ -228,7 +228,7 @@ static FunctionRef make_flush(const DTypeTraits &format) {
     return make_function(
         std::string("flush_subnormals_") + format.name, 1,
         [least](const Operands &x) { return select(abs(x[0]) < constant(x[0].type(), least), zero_of_sign(x[0]), x[0]); },
-        facts_of_flush(least));
+        facts_of_flush(1, least));
 }
 
 Expr flush_subnormals(const Expr &x, DType of) {
@@ -253,7 +253,7 @@ Expr flush_tiny_sum(const Expr &sum, const Expr &scaled) {
             const Expr is_tiny = abs(x[0]) <= number(least_normal) && abs(x[1]) < number(least_normal * scale);
             return select(is_tiny, zero_of_sign(x[0]), x[0]);
         },
-        facts_of_flush(least_normal));
+        facts_of_flush(2, least_normal));
     return applied(flush, {sum, scaled});
 }
 
@@ -269,7 +269,7 @@ Expr round_tf32(const Expr &x) {
         throw UserError("functions.type", std::string("round_tf32: expected f32, got ") + name_of(x.type()) + "; cast it first.");
     static const FunctionRef function = [] {
         FunctionFacts facts;
-        facts.derivative = [](const Operands &, int) { return constant(DType::f32, 1); };
+        facts.derivative = derivatives(1, [](const Operands &x, int) { return constant(x[0].type(), 1); });
         facts.rounds = RoundingFacts{.relative = 0x1p-11, .absolute = 0x1p-137};
         return make_function(
             "round_tf32", 1,

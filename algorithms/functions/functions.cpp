@@ -64,43 +64,80 @@ const Unary unary_functions[] = {
      2.394, 2.01},
 };
 
-FunctionRef made(const Unary &f) {
-    const auto define = [&](const Operands &x) { return f.define(x[0]); };
-    const auto derivative = [of = f.derivative](const Operands &x, int) { return of(x[0]); };
-    return make_function(f.name, 1, define, {f.course, f.least, f.most, f.ulp_f32, f.ulp_f64, derivative});
+// A derivative may use any function, so all are there before the first derivative is made.
+struct Row {
+    std::shared_ptr<Function> function;
+    std::function<Expr(const Operands &, int)> derivative;
+};
+
+Row made(const char *name, int arity, const std::function<Expr(const Operands &)> &define,
+         const std::function<Expr(const Operands &, int)> &derivative, FunctionFacts facts = {}) {
+    return {std::make_shared<Function>(*make_function(name, arity, define, std::move(facts))), derivative};
 }
 
-FunctionRef made_atan2() {
-    const auto define = [](const Operands &x) { return definitions::atan2(x[0], x[1]); };
+Row made(const Unary &f) {
+    return made(
+        f.name, 1, [&](const Operands &x) { return f.define(x[0]); }, [of = f.derivative](const Operands &x, int) { return of(x[0]); },
+        {f.course, f.least, f.most, f.ulp_f32, f.ulp_f64});
+}
+
+Row made_atan2() {
     const auto derivative = [](const Operands &x, int of) {
         const Expr square = fma(x[0], x[0], x[1] * x[1]);
         return (of == 0 ? x[1] : -x[0]) / square;
     };
-    return make_function("atan2", 2, define, {Course::any, -std::numbers::pi, std::numbers::pi, 1.54, 1.46, derivative});
+    return made("atan2", 2, [](const Operands &x) { return definitions::atan2(x[0], x[1]); }, derivative,
+                {Course::any, -std::numbers::pi, std::numbers::pi, 1.54, 1.46});
 }
 
-FunctionRef made_pow() {
-    const auto define = [](const Operands &x) { return definitions::pow(x[0], x[1]); };
+Row made_pow() {
     const auto derivative = [](const Operands &x, int of) {
         return of == 0 ? x[1] * pow(x[0], x[1] - one(x[0])) : pow(x[0], x[1]) * log(x[0]);
     };
-    return make_function("pow", 2, define, {.ulp_f32 = 0.80, .ulp_f64 = 0.87, .derivative = derivative});
+    return made("pow", 2, [](const Operands &x) { return definitions::pow(x[0], x[1]); }, derivative, {.ulp_f32 = 0.80, .ulp_f64 = 0.87});
+}
+
+// Its first argument, bit for bit, with the derivative of argument `through`; of none where that is -1.
+Row made_itself(const char *name, int arity, int through) {
+    FunctionFacts facts;
+    facts.rounds = RoundingFacts{};
+    return made(
+        name, arity, [](const Operands &x) { return x[0]; },
+        [through](const Operands &x, int of) { return real(x[0], of == through ? 1 : 0); }, facts);
+}
+
+thread_local const std::vector<Row> *being_made = nullptr;
+
+// Never destroyed: a function and those that its derivative uses hold each other.
+const std::vector<Row> &rows() {
+    if (being_made) return *being_made;
+    static const auto &all = *[] {
+        auto *list = new std::vector<Row>;
+        for (const Unary &f : unary_functions) list->push_back(made(f));
+        list->push_back(made_atan2());
+        list->push_back(made_pow());
+        list->push_back(made_itself("stop_gradient", 1, -1));
+        list->push_back(made_itself("straight_through", 2, 1));
+        being_made = list;
+        for (const Row &row : *list) row.function->facts.derivative = derivatives(row.function->arity, row.derivative);
+        being_made = nullptr;
+        return list;
+    }();
+    return all;
 }
 
 Expr applied(const char *name, Operands x) {
-    const FunctionRef *found = find_function(name);
-    require(found, "every function that is declared has its row");
-    return applied(*found, std::move(x));
+    for (const Row &row : rows())
+        if (row.function->name == name) return applied(row.function, std::move(x));
+    throw InternalError("every function that is declared has its row");
 }
 
 }  // namespace
 
 const std::vector<FunctionRef> &standard_functions() {
-    static const std::vector<FunctionRef> all = [] {
-        std::vector<FunctionRef> list;
-        for (const Unary &f : unary_functions) list.push_back(made(f));
-        list.push_back(made_atan2());
-        list.push_back(made_pow());
+    static const auto &all = *[] {
+        auto *list = new std::vector<FunctionRef>;
+        for (const Row &row : rows()) list->push_back(row.function);
         return list;
     }();
     return all;
@@ -131,6 +168,8 @@ Expr softplus(Expr x) { return applied("softplus", {std::move(x)}); }
 Expr gelu(Expr x) { return applied("gelu", {std::move(x)}); }
 Expr gelu_tanh(Expr x) { return applied("gelu_tanh", {std::move(x)}); }
 Expr silu(Expr x) { return applied("silu", {std::move(x)}); }
+Expr stop_gradient(Expr x) { return applied("stop_gradient", {std::move(x)}); }
+Expr straight_through(Expr x, Expr by) { return applied("straight_through", {std::move(x), std::move(by)}); }
 Expr pow(Expr x, Expr y) { return applied("pow", {std::move(x), std::move(y)}); }
 
 Expr pow(Expr x, int n) {

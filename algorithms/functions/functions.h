@@ -91,7 +91,13 @@ Expr gelu_tanh(Expr x);
 // x sigmoid(x): f32 2.394 ULP, f64 2.01. -inf -> -0, inf -> inf, -0 -> -0; gradual underflow.
 Expr silu(Expr x);
 
-// All of the above with a definition: those of one argument, then atan2 and pow. pow with a whole power is made of products and has none.
+// x, bit for bit, with a derivative of 0: a gradient takes it for a constant. No operation.
+Expr stop_gradient(Expr x);
+
+// x, bit for bit, with the derivative of `by`: of what rounds or clips, that of what went in (Bengio et al. 2013). No operation.
+Expr straight_through(Expr x, Expr by);
+
+// All of the above with a definition: those of one argument, then those of two. pow with a whole power is made of products and has none.
 const std::vector<FunctionRef> &standard_functions();
 // The one of that name, or null.
 const FunctionRef *find_function(const std::string &name);

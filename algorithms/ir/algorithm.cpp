@@ -193,6 +193,10 @@ Monoid map_expressions(Monoid monoid, const ChangeExpr &change) {
     auto each = [&](std::vector<Expr> &expressions) { each_of(expressions, [&](Expr &e) { e = change(e); }); };
     each(monoid.lift), each(monoid.combine), each(monoid.step);
     for (BatchPass &pass : monoid.batch) each(pass.values);
+    if (monoid.derivative) {
+        for (ElementDerivative::Entry &entry : monoid.derivative->entries) entry.value = change(entry.value);
+        for (ElementDerivative::Follow &follow : monoid.derivative->follows) follow.value = change(follow.value);
+    }
     return monoid;
 }
 

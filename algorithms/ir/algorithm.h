@@ -90,6 +90,26 @@ struct BatchPass {
     std::vector<std::string> dims;  // extra dims of the result
 };
 
+// How a finished fold changes with one of its elements: what a person knows of a monoid that its definition, step by step, hides.
+// Derivatives of folds read it where it is there. An expression is over input(i), the element, and right(q), the finished parts. A part
+// that has no entry does not change with the elements by itself.
+struct ElementDerivative {
+    // The derivative of `part` by input `input` of the element. `shared`: divided by its sum over the fold, as among equal maxima.
+    struct Entry {
+        int part = 0, input = 0;
+        Expr value;
+        bool shared = false;
+    };
+    // The derivative of `part` by the part `leader` where no element changes, over right(q) alone: sums of weights exp(x - m) follow m. The
+    // entries of `part` are then those at a fixed leader.
+    struct Follow {
+        int part = 0, leader = 0;
+        Expr value;
+    };
+    std::vector<Entry> entries;
+    std::vector<Follow> follows = {};
+};
+
 // A fold over elements: `combine` is associative with `identity`; `step` absorbs one element and equals combine(left,
 // lift(inputs)): laws that monoid_laws.h tests. `commutative` permits reordering. The batch form folds a whole chunk by plain passes;
 // `batch_parts` says which pass gives each part. Splitting a reduction online uses it for each chunk.
@@ -102,7 +122,8 @@ struct Monoid {
     std::vector<Expr> step;     // one for each part, over left(p), input(i)
     bool commutative = true;
     std::vector<BatchPass> batch;
-    std::vector<int> batch_parts;  // the pass that gives each part
+    std::vector<int> batch_parts;                      // the pass that gives each part
+    std::optional<ElementDerivative> derivative = {};  // changes no value: in no hash
 };
 
 // Where a value goes in place of a result: an element of a state.
@@ -350,7 +371,7 @@ using ChangeExpr = std::function<Expr(const Expr &)>;
 std::vector<Expr> expressions_of(const Stage &stage);
 // The stage with each of these changed.
 Stage map_expressions(Stage stage, const ChangeExpr &change);
-// The monoid with each expression of lift, combine, step and batch changed.
+// The monoid with each expression of lift, combine, step, batch and derivative changed.
 Monoid map_expressions(Monoid monoid, const ChangeExpr &change);
 // The algorithm with the sizes of its dims, the expressions of its stages, and the parameters and views of its calls changed.
 Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change);
@@ -388,6 +409,8 @@ Monoid welford_monoid(DType type);                                       // part
 Monoid online_softmax_monoid(DType type, const std::string &value_dim);  // inputs score, value; parts m, l, acc (Milakov, Gimelshein 2018)
 // inputs value, position; parts value, position: of equal values the first, and NaN is the greatest
 Monoid argmax_monoid(DType type);
+// h = a h + b along a scan, of what a linear recurrence multiplies and adds: inputs a, b; parts a, the product of all a, and h, from 0.
+Monoid recurrence_monoid(DType type);
 // Welford's fold of any finite x, with what rounding its mean leaves: parts n, largest, mean, m2, rest. `largest` is the largest magnitude.
 // All others are of x * near_scale(largest). The mean is mean + rest / n; m2 is the sum of squares of differences from `mean`, and rest is
 // the sum of these differences.
@@ -414,6 +437,7 @@ inline constexpr std::array standard_monoids = {
     StandardMonoid{"dot", dot_monoid, 2},
     StandardMonoid{"welford", welford_monoid},
     StandardMonoid{"argmax", argmax_monoid},
+    StandardMonoid{"recurrence", recurrence_monoid},
 };
 // The one by which a pass of that name folds; null: it maps, or there is none.
 const StandardMonoid *find_pass_monoid(const std::string &name);

@@ -66,16 +66,30 @@ Monoid segmented_monoid(const Monoid &m) {
 }
 
 Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, 0)); }
-Monoid product_monoid(DType type) { return simple("product", Op::mul, number(type, 1)); }
-Monoid max_monoid(DType type) { return simple("max", Op::max, lowest(type)); }
 
-Monoid min_monoid(DType type) { return simple("min", Op::min, highest(type)); }
+// The derivative of a fold that chooses: 1 for the elements that are what was chosen, which share where they are several. NaN is equal to nothing: where
+// it is the result each element has it.
+static ElementDerivative of_chosen(DType type) {
+    const Expr x = input(0, type), chosen = right(0, type), one = constant(type, 1), zero = constant(type, 0);
+    return {{{.part = 0, .input = 0, .value = select(chosen == chosen, select(x == chosen, one, zero), chosen), .shared = true}}};
+}
+
+static Monoid choosing(const std::string &name, Op op, Scalar identity) {
+    Monoid m = simple(name, op, identity);
+    if (is_float(identity.type)) m.derivative = of_chosen(identity.type);
+    return m;
+}
+
+Monoid product_monoid(DType type) { return simple("product", Op::mul, number(type, 1)); }
+Monoid max_monoid(DType type) { return choosing("max", Op::max, lowest(type)); }
+
+Monoid min_monoid(DType type) { return choosing("min", Op::min, highest(type)); }
 
 // The greater of a and b, and a where b is NaN.
 static Expr greater_number(const Expr &a, const Expr &b) { return select(a < b, b, a); }
 
 Monoid max_number_monoid(DType type) {
-    Monoid m = simple("max_number", Op::max, lowest(type));
+    Monoid m = choosing("max_number", Op::max, lowest(type));
     if (!is_float(type)) return m;
     m.lift = {greater_number(constant(lowest(type)), input(0, type))};
     m.combine = {greater_number(left(0, type), right(0, type))};
@@ -110,6 +124,8 @@ Monoid welford_monoid(DType type) {
     m.batch = {
         {"n", "sum", {one}, {}}, {"total", "sum", {x}, {}}, {"mean", "each", {chunk_mean}, {}}, {"m2", "dot", {centred, centred}, {}}};
     m.batch_parts = {0, 2, 3};
+    const Expr mean_of_all = right(1, type), two = constant(type, 2);
+    m.derivative = {{{.part = 1, .input = 0, .value = one / right(0, type)}, {.part = 2, .input = 0, .value = two * (x - mean_of_all)}}};
     return m;
 }
 
@@ -164,6 +180,10 @@ Monoid moments_monoid(DType type) {
                {"m2", "dot", {centred, centred}, {}},
                {"rest", "sum", {centred}, {}}};
     m.batch_parts = {0, 2, 4, 5, 6};
+    // In real arithmetic `rest` is 0, and the scale changes nowhere but at one magnitude.
+    const Expr by = near_scale(right(1, type)), from_mean = fma(x, by, -right(2, type)) - right(4, type) / right(0, type);
+    m.derivative = {
+        {{.part = 2, .input = 0, .value = by / right(0, type)}, {.part = 3, .input = 0, .value = constant(type, 2) * by * from_mean}}};
     return m;
 }
 
@@ -202,6 +222,12 @@ Monoid online_softmax_monoid(DType type, const std::string &value_dim) {
                {"l", "sum", {right(1, type)}, {}},
                {"acc", "dot", {right(1, type), v}, {value_dim}}};
     m.batch_parts = {0, 2, 3};
+    const Expr l = right(1, type), acc = right(2, type), element = weight(s, right(0, type));
+    m.derivative = of_chosen(type);
+    m.derivative->entries.push_back({.part = 1, .input = 0, .value = element});
+    m.derivative->entries.push_back({.part = 2, .input = 0, .value = element * v});
+    m.derivative->entries.push_back({.part = 2, .input = 1, .value = element});
+    m.derivative->follows = {{.part = 1, .leader = 0, .value = -l}, {.part = 2, .leader = 0, .value = -acc}};
     return m;
 }
 
@@ -223,6 +249,23 @@ Monoid argmax_monoid(DType type) {
     m.lift = {input(0, type), input(1, DType::i64)};
     m.combine = pick(right(0, type), right(1, DType::i64));
     m.step = pick(input(0, type), input(1, DType::i64));
+    if (is_float(type)) {
+        const Expr is_chosen = input(1, DType::i64) == right(1, DType::i64);
+        m.derivative = {{{.part = 0, .input = 0, .value = select(is_chosen, constant(type, 1), constant(type, 0))}}};
+    }
+    return m;
+}
+
+Monoid recurrence_monoid(DType type) {
+    Monoid m;
+    m.name = "recurrence";
+    m.commutative = false;
+    m.parts = {part("a", number(type, 1)), part("h", number(type, 0))};
+    m.inputs = {type, type};
+    const Expr a = input(0, type), b = input(1, type);
+    m.lift = {a, b};
+    m.combine = {left(0, type) * right(0, type), fma(left(1, type), right(0, type), right(1, type))};
+    m.step = {left(0, type) * a, fma(left(1, type), a, b)};
     return m;
 }
 

@@ -56,6 +56,16 @@ json to_json(const Monoid &m) {
         j["batch"].push_back(pass);
     }
     if (!m.batch_parts.empty()) j["batch_parts"] = m.batch_parts;
+    if (!m.derivative) return j;
+    json entries = json::array();
+    for (const ElementDerivative::Entry &e : m.derivative->entries) {
+        json entry = {{"part", e.part}, {"input", e.input}, {"value", to_json(e.value)}};
+        if (e.shared) entry["shared"] = true;
+        entries.push_back(std::move(entry));
+    }
+    j["derivative"]["entries"] = std::move(entries);
+    for (const ElementDerivative::Follow &f : m.derivative->follows)
+        j["derivative"]["follows"].push_back({{"part", f.part}, {"leader", f.leader}, {"value", to_json(f.value)}});
     return j;
 }
 

@@ -123,7 +123,11 @@ private:
         const FunctionRef *standard = find_function(f->name);
         if (standard && *standard == f) return list.push_back(f->name);
         list.push_back("apply");
-        list.push_back({{"name", f->name}, {"arity", f->arity}, {"f32", to_json(f->in_f32)}, {"f64", to_json(f->in_f64)}});
+        json written = {{"name", f->name}, {"arity", f->arity}, {"f32", to_json(f->in_f32)}, {"f64", to_json(f->in_f64)}};
+        if (f->facts.derivative.known())
+            for (const DType type : {DType::f32, DType::f64})
+                for (const Expr &e : f->facts.derivative.of(type)) written["derivative"][name_of(type)].push_back(to_json(e));
+        list.push_back(std::move(written));
     }
 
     ValueNumbering table_;
@@ -285,11 +289,17 @@ private:
     FunctionRef function_of(const JsonReader &reader) {
         FunctionRef &known = functions_[reader.value().dump()];
         if (known) return known;
-        reader.only({"name", "arity", "f32", "f64"});
+        reader.only({"name", "arity", "f32", "f64", "derivative"});
         const std::string name = reader.at("name").text();
         const int arity = static_cast<int>(reader.at("arity").integer(1, max_function_arguments));
         const Expr in_f32 = expr_from_json(reader.at("f32")), in_f64 = expr_from_json(reader.at("f64"));
-        return known = reader.located([&] { return make_function(name, arity, in_f32, in_f64); });
+        FunctionFacts facts;
+        if (const auto derivative = reader.find("derivative")) {
+            derivative->only({"f32", "f64"});
+            for (const JsonReader &e : derivative->at("f32").items()) facts.derivative.in_f32.push_back(expr_from_json(e));
+            for (const JsonReader &e : derivative->at("f64").items()) facts.derivative.in_f64.push_back(expr_from_json(e));
+        }
+        return known = reader.located([&] { return make_function(name, arity, in_f32, in_f64, facts); });
     }
 
     Expr cast_of(const std::vector<JsonReader> &items, int depth) {

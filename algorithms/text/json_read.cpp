@@ -99,8 +99,27 @@ static BatchPass read_pass(const JsonReader &r) {
     return {r.at("name").text(), r.at("monoid").text(), exprs(r.at("values")), texts(r.find("dims"))};
 }
 
+static ElementDerivative read_derivative(const JsonReader &r, const Monoid &m) {
+    r.only({"entries", "follows"});
+    const auto number = [](const JsonReader &of, size_t count) { return static_cast<int>(of.integer(0, static_cast<int64_t>(count) - 1)); };
+    ElementDerivative derivative;
+    for (const JsonReader &e : r.at("entries").items()) {
+        e.only({"part", "input", "value", "shared"});
+        const std::optional<JsonReader> shared = e.find("shared");
+        derivative.entries.push_back({number(e.at("part"), m.parts.size()), number(e.at("input"), m.inputs.size()),
+                                      expr_from_json(e.at("value")), shared && shared->truth()});
+    }
+    if (const auto follows = r.find("follows"))
+        for (const JsonReader &f : follows->items()) {
+            f.only({"part", "leader", "value"});
+            derivative.follows.push_back(
+                {number(f.at("part"), m.parts.size()), number(f.at("leader"), m.parts.size()), expr_from_json(f.at("value"))});
+        }
+    return derivative;
+}
+
 static Monoid read_monoid(const JsonReader &r) {
-    r.only({"name", "parts", "inputs", "lift", "combine", "step", "commutative", "batch", "batch_parts"});
+    r.only({"name", "parts", "inputs", "lift", "combine", "step", "commutative", "batch", "batch_parts", "derivative"});
     Monoid m;
     m.name = r.at("name").text();
     m.parts = each<Part>(r.at("parts"), read_part);
@@ -115,6 +134,7 @@ static Monoid read_monoid(const JsonReader &r) {
     m.batch = each<BatchPass>(r.find("batch"), read_pass);
     int64_t last = static_cast<int64_t>(m.batch.size()) - 1;
     m.batch_parts = each<int>(r.find("batch_parts"), [&](const JsonReader &p) { return static_cast<int>(p.integer(0, last)); });
+    if (const auto derivative = r.find("derivative")) m.derivative = read_derivative(*derivative, m);
     return m;
 }
 

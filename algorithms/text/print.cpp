@@ -59,6 +59,16 @@ std::string definition_of(const Monoid &m) {
     }
     for (int part : m.batch_parts) batch_parts.push_back(std::to_string(part));
     if (!batch_parts.empty()) text += "    parts from passes " + join(batch_parts) + "\n";
+    if (!m.derivative) return text;
+    const auto says = [&](const std::string &what, const Expr &value) {
+        SharedText line({value});
+        text += line.finish("    ", what + " = " + line(value));
+    };
+    const auto part_named = [&](int p) { return m.parts.at(static_cast<size_t>(p)).name; };
+    for (const ElementDerivative::Entry &e : m.derivative->entries)
+        says("derivative of " + part_named(e.part) + " by input " + std::to_string(e.input) + (e.shared ? ", shared," : ""), e.value);
+    for (const ElementDerivative::Follow &f : m.derivative->follows)
+        says("derivative of " + part_named(f.part) + " by " + part_named(f.leader), f.value);
     return text;
 }
 

@@ -141,6 +141,7 @@ void keep_positions(std::set<int> &parts, const std::set<int> &inputs, const Mon
 
 Monoid narrowed(const Monoid &m, const std::set<int> &parts, const std::set<int> &inputs) {
     Monoid result = m;
+    result.derivative.reset();  // what is scheduled is differentiated before
     NarrowMonoid narrow(m, parts, inputs);
     for (auto definition : definitions())
         for (size_t p = 0; p < m.parts.size(); p++) {

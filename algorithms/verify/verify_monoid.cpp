@@ -52,6 +52,47 @@ void verify_definition(const VerifyScope &scope, const std::string &subject, con
     }
 }
 
+void verify_derivative(const VerifyScope &scope, const std::string &subject, const Monoid &m) {
+    const std::string where = "the derivative of the monoid '" + m.name + "' ";
+    const auto part_of = [&](int p) -> const Part & {
+        if (p < 0 || static_cast<size_t>(p) >= m.parts.size())
+            scope.fail("monoid", subject, where + "is of part " + std::to_string(p) + "; it has " + std::to_string(m.parts.size()) + ".");
+        const Part &part = m.parts[static_cast<size_t>(p)];
+        if (!is_float(part.identity.type))
+            scope.fail("monoid", subject,
+                       where + "is of part '" + part.name + "', which is " + name_of(part.identity.type) +
+                           "; only floats change by little. Leave it out.");
+        return part;
+    };
+    const auto verify_value = [&](const Part &part, const Expr &value, bool has_input) {
+        if (!value.defined() || value.type() != part.identity.type)
+            scope.fail("monoid", subject,
+                       where + "of part '" + part.name + "' is " + (value.defined() ? name_of(value.type()) : "missing") + "; expected " +
+                           name_of(part.identity.type) + ", as the part is.");
+        const std::vector<Expr> all = {value};
+        walk(value, [&](const Expr &e) { verify_operand(scope, subject, m, part, {"derivative", all, false, true, has_input}, e); });
+    };
+    for (const ElementDerivative::Entry &e : m.derivative->entries) {
+        const Part &part = part_of(e.part);
+        if (e.input < 0 || static_cast<size_t>(e.input) >= m.inputs.size() || !is_float(m.inputs[static_cast<size_t>(e.input)]))
+            scope.fail("monoid", subject,
+                       where + "is by input " + std::to_string(e.input) + "; expected one of its inputs that is a float.");
+        verify_value(part, e.value, true);
+    }
+    for (const ElementDerivative::Follow &f : m.derivative->follows) {
+        const Part &part = part_of(f.part), &leader = part_of(f.leader);
+        if (!leader.dims.empty())
+            scope.fail("monoid", subject,
+                       where + "says that '" + part.name + "' follows '" + leader.name + "', which has extra dims; a leader has none.");
+        for (const ElementDerivative::Follow &other : m.derivative->follows)
+            if (other.part == f.leader)
+                scope.fail("monoid", subject,
+                           where + "says that '" + part.name + "' follows '" + leader.name +
+                               "', which follows another part; a leader follows none.");
+        verify_value(part, f.value, false);
+    }
+}
+
 void verify_pass(const VerifyScope &scope, const std::string &subject, const Monoid &m, size_t position) {
     const BatchPass &pass = m.batch[position];
     const std::string where = "pass '" + pass.name + "' of the batch form of the monoid '" + m.name + "' ";
@@ -106,6 +147,7 @@ void verify_monoid(const VerifyScope &scope, const std::string &subject, const M
     verify_definition(scope, subject, m, {"lift", m.lift, false, false, true});
     verify_definition(scope, subject, m, {"combine", m.combine, true, true, false});
     verify_definition(scope, subject, m, {"step", m.step, true, false, true});
+    if (m.derivative) verify_derivative(scope, subject, m);
     if (m.batch.empty()) return;
     bool total = m.batch_parts.size() == m.parts.size();
     for (int pass : m.batch_parts) total &= pass >= 0 && static_cast<size_t>(pass) < m.batch.size();

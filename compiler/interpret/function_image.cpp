@@ -30,11 +30,7 @@ FunctionImages::Prepared &FunctionImages::prepare(const Function &f) {
     p.tape = Tape({f.in_f64}, resolver, f.arity);
     p.frame.resize(static_cast<size_t>(p.tape.end()));
     p.tape.prepare(p.frame.data());
-    if (f.facts.derivative) {
-        Operands x;
-        for (int i = 0; i < f.arity; i++) x.push_back(input(i, DType::f64));
-        for (int i = 0; i < f.arity; i++) p.derivatives.push_back(f.facts.derivative(x, i));
-    }
+    p.derivatives = f.facts.derivative.of(DType::f64);
     return p;
 }
 

@@ -46,10 +46,14 @@ void declare_elementwise(nb::module_ &m) {
                            Unary{"gelu", [](const Tile &x) { return gelu(x); }},
                            Unary{"gelu_tanh", [](const Tile &x) { return gelu_tanh(x); }},
                            Unary{"silu", [](const Tile &x) { return silu(x); }},
+                           Unary{"stop_gradient", [](const Tile &x) { return stop_gradient(x); }},
                            Unary{"transpose", [](const Tile &x) { return transpose(x); }},
                            Unary{"order_key", [](const Tile &x) { return order_key(x); }},
                            Unary{"from_order_key", [](const Tile &x) { return from_order_key(x); }}})
         m.def(u.name, u.apply, nb::arg("x"), nb::call_guard<CallingLine>());
+    m.def(
+        "straight_through", [](const Tile &x, const Tile &by) { return straight_through(x, by); }, nb::arg("x"), nb::arg("by"),
+        nb::call_guard<CallingLine>());
     m.def(
         "atan2", [](const Tile &y, const Tile &x) { return atan2(y, x); }, nb::arg("y"), nb::arg("x"), nb::call_guard<CallingLine>());
     m.def(

@@ -50,7 +50,7 @@ class Monoid:
 
     @staticmethod
     def standard(name: str, dtype: DType) -> _core.RawMonoid:
-        """One of the standard ones: sum, product, max, min, max_number, dot, welford, argmax."""
+        """One of the standard ones: sum, product, max, min, max_number, dot, welford, argmax, recurrence."""
         return _core.RawMonoid.standard(name, dtype)
 
     def __repr__(self) -> str:

@@ -13,9 +13,10 @@ from tessera._core import Dim as _Dim
 from tessera._core.expr import Expr, constant, extent, position
 from tessera._core.tile import (
     RandomStream, abs, atan, atan2, average_pool2d, bernoulli, bitcast, bounded, broadcast, ceil, conv1d, conv2d, cos, dequantize, dot,
-    dropout, erf, erfc, exp, exp_nonpositive, expm1, floor, fma, from_order_key, gelu, gelu_tanh, largest, layernorm, log, log1p, logsumexp,
-    mask_causal, max, max_pool2d, maximum, mean, min, minimum, multiply, normal, normalized, online_softmax, order_key, product, relu,
-    rename, rmsnorm, round, rsqrt, select, sigmoid, silu, sin, softmax, softplus, sorted, sqrt, stack, sum, tanh, transpose, trunc, uniform)
+    dropout, erf, erfc, exp, exp_nonpositive, expm1, floor, fma, from_order_key, gelu, gelu_tanh, largest, layernorm, log, log1p,
+    logsumexp, mask_causal, max, max_pool2d, maximum, mean, min, minimum, multiply, normal, normalized, online_softmax, order_key,
+    product, relu, rename, rmsnorm, round, rsqrt, select, sigmoid, silu, sin, softmax, softplus, sorted, sqrt, stack, stop_gradient,
+    straight_through, sum, tanh, transpose, trunc, uniform)
 from tessera.declare import current_builder
 
 if TYPE_CHECKING:
@@ -120,8 +121,9 @@ def _list(tiles: Tile | Sequence[Tile]) -> list[Tile]:
 __all__ = [
     "Expr", "RandomStream", "abs", "atan", "atan2", "average_pool2d", "bernoulli", "bitcast", "bounded", "broadcast", "call", "ceil",
     "constant", "conv1d", "conv2d", "cos", "dequantize", "dim", "dot", "dropout", "erf", "erfc", "exp", "exp_nonpositive", "expm1",
-    "extent", "floor", "fma", "fold", "from_order_key", "gelu", "gelu_tanh", "index", "largest", "layernorm", "log", "log1p", "logsumexp",
-    "mask_causal", "max", "max_pool2d", "maximum", "mean", "min", "minimum", "multiply", "normal", "normalized", "online_softmax",
-    "order_key", "position", "product", "relu", "rename", "repeat", "rmsnorm", "round", "rsqrt", "scalar", "scan", "scatter", "scope",
-    "select", "sigmoid", "silu", "sin", "softmax", "softplus", "sorted", "sqrt", "stack", "state_range", "sum", "suspend", "table", "tanh",
-    "tile_of", "transpose", "trunc", "uniform", "update", "verify_numerics"]
+    "extent", "floor", "fma", "fold", "from_order_key", "gelu", "gelu_tanh", "index", "largest", "layernorm", "log", "log1p",
+    "logsumexp", "mask_causal", "max", "max_pool2d", "maximum", "mean", "min", "minimum", "multiply", "normal", "normalized",
+    "online_softmax", "order_key", "position", "product", "relu", "rename", "repeat", "rmsnorm", "round", "rsqrt", "scalar", "scan",
+    "scatter", "scope", "select", "sigmoid", "silu", "sin", "softmax", "softplus", "sorted", "sqrt", "stack", "state_range",
+    "stop_gradient", "straight_through", "sum", "suspend", "table", "tanh", "tile_of", "transpose", "trunc", "uniform", "update",
+    "verify_numerics"]

@@ -1,5 +1,6 @@
 // What the table says of each standard function beside its definition: its derivative, its course and its bounds.
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -36,13 +37,14 @@ Range range_of(const std::string &name) {
 TEST_CASE("functions: derivatives are those of central differences") {
     std::mt19937_64 random(8);
     for (const FunctionRef &f : standard_functions()) {
-        REQUIRE(f->facts.derivative);
+        REQUIRE(f->facts.derivative.known());
+        if (f->name == "stop_gradient" || f->name == "straight_through") continue;  // theirs are others on purpose
         const Operands x = inputs_of(*f);
         const Expr value = expand_functions(applied(f, x));
         const Range range = range_of(f->name);
         std::uniform_real_distribution<double> any(range.lo, range.hi);
         for (int of = 0; of < f->arity; of++) {
-            const Expr derivative = expand_functions(f->facts.derivative(x, of));
+            const Expr derivative = expand_functions(derivative_of(applied(f, x), static_cast<size_t>(of)));
             for (int i = 0; i < 60; i++) {
                 const double a = any(random), b = any(random), h = 1e-5;
                 if (f->name == "relu" && std::fabs(a) < h) continue;
@@ -57,10 +59,22 @@ TEST_CASE("functions: derivatives are those of central differences") {
     }
 }
 
+TEST_CASE("functions: stop_gradient and straight_through give their argument's bits and a derivative of their own") {
+    const Expr x = input(0, DType::f64), y = input(1, DType::f64);
+    for (const double value : {-0.0, 3.5, static_cast<double>(INFINITY)}) {
+        CHECK(std::bit_cast<uint64_t>(at(expand_functions(stop_gradient(x)), value, 7)) == std::bit_cast<uint64_t>(value));
+        CHECK(std::bit_cast<uint64_t>(at(expand_functions(straight_through(x, y)), value, 7)) == std::bit_cast<uint64_t>(value));
+    }
+    CHECK(derivative_of(stop_gradient(x), 0).is_constant());
+    CHECK(at(derivative_of(stop_gradient(x), 0), 2, 3) == 0);
+    CHECK(at(derivative_of(straight_through(x, y), 0), 2, 3) == 0);
+    CHECK(at(derivative_of(straight_through(x, y), 1), 2, 3) == 1);
+}
+
 // Beside what differences can see: gelu's falls to nothing on the negative side.
 TEST_CASE("functions: gelu's derivative is right in its negative tail") {
     const FunctionRef gelu = *find_function("gelu");
-    const Expr derivative = expand_functions(gelu->facts.derivative({input(0, DType::f64)}, 0));
+    const Expr derivative = expand_functions(gelu->facts.derivative.in_f64[0]);
     for (double x : {-4.0, -8.0, -15.0, -30.0}) {
         const long double z = x;
         const long double bell = std::exp(-z * z / 2) / std::sqrt(2 * std::acos(-1.0L));

@@ -200,7 +200,7 @@ TEST_CASE("json_read: what does not follow is refused with its place") {
         "\"eps\", \"f32\"].");
     CHECK(changed("/steps/0/reduce/monoid", "dott") ==
           "error[json.value]: algorithm: /steps/0/reduce/monoid: there is no standard monoid 'dott'; there are sum, product, max, min, "
-          "max_number, dot, welford, argmax, and others are said by an object of their parts. Did you mean 'dot'?");
+          "max_number, dot, welford, argmax, recurrence, and others are said by an object of their parts. Did you mean 'dot'?");
     CHECK_THAT(changed("/steps/0/reduce/inputs", json::array()), Catch::Contains("takes its type from its inputs, and there are none."));
     CHECK_THAT(changed("/steps/0/reduce/inputs", {"K", "K"}),
                Catch::Contains("the standard monoid 'dot' folds no index; cast its inputs."));

@@ -1,0 +1,54 @@
+// Derivatives of algorithms, as algorithms: what they give is generated, scheduled, tuned and called like any other.
+//
+//   f      outputs y of inputs x and w
+//   jvp    inputs x, w, x.tangent; outputs y, y.tangent: how y changes where x changes so         (forward mode)
+//   vjp    inputs x, w, y.grad; outputs x.grad, w.grad: the gradient of the sum of y.grad y       (reverse mode)
+//
+// They are in real arithmetic those of the algorithm with every float in f64 (in_double.h): casts between floats and functions that round
+// have the derivative 1, comparisons and integers 0. Of two equal operands of min or max the second counts, relu and abs have 0 at 0, and
+// equal elements that are a fold's maximum share its gradient evenly. What `select` does not choose, and what `where` leaves out, is never
+// multiplied, so a NaN there stays there. docs/gradients.md says more.
+//
+// Calls are put in place (inline_calls). UserErrors, with the stage and what to do:
+//   derivative.unknown   `by` names no float input, state or parameter, or `of` no float output
+//   derivative.nothing   what is asked of does not change with what is asked by
+//   derivative.bits      a float is made of the bits of a number that has a derivative
+//   derivative.fold      a fold whose monoid says no derivative, over several dims at once or at computed positions
+//   derivative.parts     parts of a scan change each other
+//   derivative.write     a state that has a derivative is written
+//   derivative.repeat    a call that repeats
+//   derivative.scalar    value_and_grad of what is not one number
+//   derivative.linear    transpose of what is not linear in what was named
+#pragma once
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/algorithm.h"
+
+namespace tessera {
+
+struct By {
+    std::vector<std::string> by = {};  // inputs, states and parameters; empty: all that are floats and reach `of`
+    std::vector<std::string> of = {};  // outputs; empty: all that are floats
+};
+
+// f's outputs, then y.tangent of each of `of` that changes, from f's inputs, then x.tangent of each of `by`. A tangent has its tensor's
+// dims and type, f32 where that has less than 16 bits. Named f.jvp.
+Algorithm jvp(const Algorithm &f, const By &by = {});
+
+// x.grad of each of `by`, in their order, from f's inputs, then y.grad of each of `of`. Named f.grad, its results with the dims of
+// their tensors. States are as f finds them, and are not written.
+Algorithm vjp(const Algorithm &f, const By &by = {});
+
+// f's outputs, of which `of` is one without dims, then x.grad of each of `by`. Stages of f keep their names, so schedules of f apply.
+// Named f.value_and_grad. UserError derivative.scalar.
+Algorithm value_and_grad(const Algorithm &f, const By &by = {});
+
+// The same without f's outputs, named f.grad.
+Algorithm grad(const Algorithm &f, const By &by = {});
+
+// The adjoint of an algorithm that is linear in these inputs (all of them, where none is named): inputs y.grad, outputs x.grad, and the
+// inner product of y.grad with f(x) is that of x.grad with x. Other inputs are coefficients. Named f.transpose.
+Algorithm transpose(const Algorithm &f, const std::vector<std::string> &linear_in = {});
+
+}  // namespace tessera
