@@ -5,6 +5,8 @@
 #                                    relative to the current source folder
 #   [NUMERICS <policy>]              for example f32; or a file of JSON (*.json), relative to the current source folder
 #   [OPTIONS <name>=<value>...]      the algorithm's options, for example stride=2 activation=relu; see the generator's list
+#   [GRADIENT <name>...]             in place of the algorithm its gradients by these inputs, states or parameters (docs/gradients.md)
+#   [TANGENT <name>...]              the algorithm and how its outputs change with these
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <schedule>]            for all targets: a file that ends in .json, relative to the current source folder; the name of one
 #                                    in the folders below, such as matmul/prepacked_avx2; none, for plain loops; or derived, for the
@@ -303,9 +305,9 @@ endfunction()
 
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;EMIT" "OPTIONS;GRADIENT;TANGENT;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
   _tessera_check_arguments("a C function"
-    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
+    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, TANGENT, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
     "give the kernel another name and say ALGORITHM")
   _tessera_find_generator()
 
@@ -332,6 +334,19 @@ function(tessera_add_kernel name)
   endif()
   _tessera_pairs(pairs "${subject}" OPTIONS option "(-?[0-9]+|[A-Za-z_][A-Za-z0-9_]*)" "<name>=<value>, for example stride=2" ${arg_OPTIONS})
   list(APPEND options ${pairs})
+  foreach(pair IN ITEMS GRADIENT=--grad TANGENT=--tangent)
+    string(REGEX MATCH "^([A-Z]+)=(.+)$" pair "${pair}")
+    set(keyword "${CMAKE_MATCH_1}")
+    set(option "${CMAKE_MATCH_2}")
+    foreach(tensor IN LISTS arg_${keyword})
+      if(NOT tensor MATCHES "^[A-Za-z_][A-Za-z0-9_.]*$")
+        message(FATAL_ERROR "${subject}: ${keyword} '${tensor}'; expected names of inputs, states or parameters, for example x w")
+      endif()
+    endforeach()
+    if(arg_${keyword})
+      list(APPEND options ${option} ${arg_${keyword}})
+    endif()
+  endforeach()
   _tessera_pairs(pairs "${subject}" SHAPE shape "[0-9]+" "<dim>=<extent>, for example N=768" ${arg_SHAPE})
   list(APPEND options ${pairs})
   _tessera_pairs(pairs "${subject}" DERIVE_FOR derive-for "[0-9]+" "<dim>=<extent>, for example M=512" ${arg_DERIVE_FOR})

@@ -67,8 +67,8 @@ Monoid segmented_monoid(const Monoid &m) {
 
 Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, 0)); }
 
-// The derivative of a fold that chooses: 1 for the elements that are what was chosen, which share where they are several. NaN is equal to nothing: where
-// it is the result each element has it.
+// The derivative of a fold that chooses: 1 for the elements that are what was chosen, which share where they are several. NaN is equal to
+// nothing: where it is the result each element has it.
 static ElementDerivative of_chosen(DType type) {
     const Expr x = input(0, type), chosen = right(0, type), one = constant(type, 1), zero = constant(type, 0);
     return {{{.part = 0, .input = 0, .value = select(chosen == chosen, select(x == chosen, one, zero), chosen), .shared = true}}};

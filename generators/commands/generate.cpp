@@ -171,8 +171,8 @@ static void check_arguments(const CommandLine &line, const GenerateOptions &opti
         if (line.has("--name")) check_c_name(options.name);
         return;
     }
-    std::vector<const char *> of_one = {"algorithm",      "--option",     "--shape",   "--schedule",
-                                        "--schedule-for", "--derive-for", "--extents", "--range"};
+    std::vector<const char *> of_one = {"algorithm",    "--option",  "--shape", "--schedule", "--schedule-for",
+                                        "--derive-for", "--extents", "--range", "--grad",     "--tangent"};
     if (!options.module.empty()) of_one.push_back("--numerics");
     for (const char *option : of_one)
         if (line.has(option))

@@ -15,6 +15,15 @@ void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
                 "Values of the algorithm's options, such as stride=2 activation=relu; 'list <algorithm>' shows them")
         .takes("NAME=VALUE")
         .separated_by(',');
+    line.option(
+            "--grad", options.grad,
+            "In place of the algorithm its gradients by these inputs, states or parameters: it takes <output>.grad, and gives <input>.grad")
+        .takes("NAME")
+        .separated_by(',');
+    line.option("--tangent", options.tangent,
+                "The algorithm and how its outputs change: it takes <input>.tangent of these, and gives <output>.tangent too")
+        .takes("NAME")
+        .separated_by(',');
     std::vector<std::string> effects;
     for (const Effect e : all_effects) effects.emplace_back(name_of(e));
     line.option("--suspend", options.suspended, "Refuse an algorithm that has one of these effects: " + join(effects))

@@ -5,8 +5,9 @@
 
 namespace tessera {
 
-void add_algorithm_options(const CommandLine &line, KernelOptions &options);  // the algorithm, --numerics, --option, --shape
-void add_schedule_options(const CommandLine &line, KernelOptions &options);   // --schedule, --target, --schedule-dir, --quiet
+void add_algorithm_options(const CommandLine &line,
+                           KernelOptions &options);  // the algorithm, --numerics, --option, --grad, --tangent, --shape
+void add_schedule_options(const CommandLine &line, KernelOptions &options);  // --schedule, --target, --schedule-dir, --quiet
 void add_schedule_dirs(const CommandLine &line, std::vector<std::string> &dirs);
 
 }  // namespace tessera

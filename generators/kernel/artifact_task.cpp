@@ -1,6 +1,7 @@
 #include "generators/kernel/artifact_task.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "generators/kernel/prepare.h"
 #include "schedules/artifact/merge.h"
@@ -61,6 +62,15 @@ KernelOptions options_of(const KernelTask &task) {
     KernelOptions options;
     options.algorithm = task.algorithm, options.numerics = task.numerics, options.target = task.target;
     options.options = assignments(task.options), options.shape = assignments(task.fixed);
+    // linear.grad is the gradient of linear.
+    for (auto transform = task.transforms.rbegin(); transform != task.transforms.rend(); ++transform) {
+        std::istringstream words(*transform);
+        std::string what;
+        words >> what;
+        std::vector<std::string> &names = what == "grad" ? options.grad : options.tangent;
+        for (std::string name; words >> name;) names.push_back(name);
+        options.algorithm.resize(std::min(options.algorithm.size(), options.algorithm.rfind('.')));
+    }
     return options;
 }
 

@@ -44,7 +44,8 @@ PreparedKernel compiled_as_chosen(KernelRequest request, Choice choice, const Pr
 static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &given,
                                   const PreparationObserver &observer) {
     KernelRequest request = requested(registry, options, target, observer);
-    const std::string name = given.empty() ? request.declared.name : given;
+    std::string name = given.empty() ? request.declared.name : given;
+    if (given.empty() && !request.transforms.empty()) std::replace(name.begin(), name.end(), '.', '_');  // linear.grad
     check_c_name(name);
     Choice choice = choose(registry, options, request, observer);
     PreparedKernel prepared = compiled_as_chosen(std::move(request), std::move(choice), observer);

@@ -20,7 +20,8 @@ Prediction Judge::predict(const Featured &features, const Target &target) {
 }
 
 KernelTask task_of(const KernelRequest &request, const Extents &extents, int64_t threads) {
-    return {request.declared.name, request.declared.numerics.name, request.options, request.fixed, extents, request.target.name, threads};
+    return {request.declared.name, request.declared.numerics.name, request.options, request.fixed, extents, request.target.name, threads,
+            request.transforms};
 }
 
 static std::string hash_of(const Kernel &kernel) {

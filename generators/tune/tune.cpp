@@ -127,6 +127,8 @@ void check_together(const Asked &asked) {
                                  {asked.has("--target"), "--target"},
                                  {asked.has("--numerics"), "--numerics"},
                                  {asked.has("--option"), "--option"},
+                                 {asked.has("--grad"), "--grad"},
+                                 {asked.has("--tangent"), "--tangent"},
                                  {asked.has("--threads"), "--threads"}});
     for (const auto &[given, name] : all)
         if (given)

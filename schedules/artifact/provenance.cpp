@@ -23,8 +23,10 @@ std::string stated_hash(const Schedule &schedule) {
 }
 
 ordered_json json_of(const KernelTask &t) {
-    return {{"algorithm", t.algorithm}, {"numerics", t.numerics}, {"options", t.options}, {"fixed", t.fixed},
-            {"extents", t.extents},     {"target", t.target},     {"threads", t.threads}};
+    ordered_json j = {{"algorithm", t.algorithm}, {"numerics", t.numerics}, {"options", t.options}, {"fixed", t.fixed},
+                      {"extents", t.extents},     {"target", t.target},     {"threads", t.threads}};
+    if (!t.transforms.empty()) j["transforms"] = t.transforms;
+    return j;
 }
 
 static std::map<std::string, int64_t> integers(const std::optional<JsonReader> &object, int64_t lo) {
@@ -44,6 +46,7 @@ static KernelTask read_task(const JsonReader &reader) {
     t.fixed = integers(reader.find("fixed"), 0);
     t.extents = integers(reader.find("extents"), 0);
     t.target = current_target_name(reader.at("target").text());
+    if (auto transforms = reader.find("transforms")) t.transforms = transforms->texts();
     if (auto threads = reader.find("threads")) t.threads = threads->integer(1, 4096);
     return t;
 }

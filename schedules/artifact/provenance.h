@@ -28,6 +28,7 @@ struct KernelTask {
     Extents extents;                         // of the dims that it leaves dynamic: what it was measured with
     std::string target;
     int64_t threads = 1;
+    std::vector<std::string> transforms = {};  // what was made of the algorithm: "grad x w"; `algorithm` is then named linear.grad
     friend bool operator==(const KernelTask &, const KernelTask &) = default;
 };
 

@@ -181,7 +181,7 @@ private:
                 .about(stage_.name, stage_.span);
         // What `where` leaves out is folded as nothing.
         Monoid m = m_;
-        m.batch.clear(), m.batch_parts.clear();
+        m.batch.clear(), m.batch_parts.clear(), m.derivative.reset();
         std::vector<Expr> inputs = reduce_.inputs;
         if (reduce_.where.defined()) {
             const Expr is_there = input(static_cast<int>(m.inputs.size()), DType::boolean);
