@@ -206,6 +206,89 @@ TEST_CASE("onnx: resizing an axis of any extent is resizing one of each extent")
                 }
 }
 
+Message scalar_value(const std::string &name, int type) {
+    return Message().text(1, name).message(2, Message().message(1, Message().number(1, type).message(2, Message())));
+}
+
+Message graph_of(const std::vector<Message> &nodes, const std::vector<Message> &inputs, const std::vector<Message> &outputs) {
+    Message graph;
+    for (const Message &n : nodes) graph.message(1, n);
+    for (const Message &i : inputs) graph.message(11, i);
+    for (const Message &o : outputs) graph.message(12, o);
+    return graph;
+}
+
+Message scalar(const std::string &name, int type, int64_t value) {
+    return Message().number(2, type).text(8, name).number(type == 7 ? 7 : 5, value);
+}
+
+TEST_CASE("onnx: a scan of any length calls its body once for each round") {
+    // h = h w + x, for every x; the body reads w from outside.
+    const Message body = graph_of({node("MatMul", {"h", "w"}, {"hw"}), node("Add", {"hw", "x"}, {"n"}), node("Identity", {"n"}, {"each"})},
+                                  {value("h", {{1, ""}, {3, ""}}), value("x", {{1, ""}, {3, ""}})}, {value("n", {}), value("each", {})});
+    const auto with = [&](int64_t backward) {
+        return model({node("Scan", {"h0", "xs"}, {"last", "all"},
+                           {Message().text(1, "body").number(20, 5).message(6, body),
+                            Message().text(1, "num_scan_inputs").number(3, 1).number(20, 2), integers("scan_input_axes", {1}),
+                            integers("scan_input_directions", {backward}), integers("scan_output_axes", {1})})},
+                     {value("xs", {{1, ""}, {0, "T"}, {3, ""}})}, {"last", "all"}, {weights("w", {3, 3}), weights("h0", {1, 3})});
+    };
+    for (int64_t backward : {0, 1}) {
+        const onnx::Imported made = imported(with(backward));
+        REQUIRE(made.program.calls().size() == 1);
+        CHECK(made.program.calls().begin()->repeat.has_value());
+        for (int64_t length : {1, 2, 5}) {
+            INFO("backward " << backward << ", length " << length);
+            std::vector<double> x;
+            for (int64_t i = 0; i < length * 3; i++) x.push_back(static_cast<double>(i % 7) - 3);
+            std::map<std::string, Array> tensors;
+            std::vector<double> h, w;
+            for (const onnx::Weight &weight : made.weights) tensors[weight.name] = weight.array;
+            for (int i = 0; i < 9; i++) w.push_back(static_cast<float>(i * 37 % 101) / 50 - 1);
+            h.assign(w.begin(), w.begin() + 3);
+            tensors[made.inputs.begin()->first] = Array(DType::f32, {1, length, 3}, x);
+            const std::map<std::string, Array> results = evaluate(made.program, tensors);
+            Array last, all;
+            for (const auto &[own, name] : made.outputs) (name == "last" ? last : all) = results.at(own);
+            REQUIRE(all.extents == std::vector<int64_t>{1, length, 3});
+            for (int64_t t = 0; t < length; t++) {
+                std::vector<double> next;
+                const int64_t from = backward ? length - 1 - t : t;
+                for (size_t j = 0; j < 3; j++)
+                    next.push_back(h[0] * w[j] + h[1] * w[3 + j] + h[2] * w[6 + j] + x[static_cast<size_t>(from * 3) + j]);
+                h = next;
+                for (int64_t j = 0; j < 3; j++)
+                    CHECK(all.get(t * 3 + j).real == Approx(h[static_cast<size_t>(j)]).epsilon(1e-4).margin(1e-4));
+            }
+            for (int64_t j = 0; j < 3; j++) CHECK(last.get(j).real == Approx(h[static_cast<size_t>(j)]).epsilon(1e-4).margin(1e-4));
+        }
+    }
+}
+
+TEST_CASE("onnx: a loop ends after its rounds, or by a condition of data where it stacks nothing") {
+    // x doubles while it is below 100.
+    const Message x = value("v", {{1, ""}});
+    const std::vector<Message> grows = {node("Add", {"v", "v"}, {"n"}), node("Squeeze", {"n"}, {"s"}), node("Less", {"s", "most"}, {"go"})};
+    const std::vector<Message> inputs = {scalar_value("i", 7), scalar_value("c", 9), x};
+    const auto with = [&](const std::vector<Message> &nodes, const std::vector<Message> &outputs, const std::string &trips,
+                          const std::vector<std::string> &results) {
+        Message most = Message().number(2, 1).text(8, "most");
+        const float hundred = 100;
+        most.text(9, std::string(reinterpret_cast<const char *>(&hundred), sizeof hundred));
+        return model({node("Loop", {trips, "yes", "x"}, results,
+                           {Message().text(1, "body").number(20, 5).message(6, graph_of(nodes, inputs, outputs))})},
+                     {value("x", {{1, ""}})}, results, {scalar("trips", 7, 4), scalar("yes", 9, 1), most});
+    };
+    const Message go = scalar_value("go", 9), n = value("n", {}), c = scalar_value("c", 9);
+    const auto result = [](const onnx::Imported &made, double from) { return evaluated(made, Array(DType::f32, {1}, {from})).get(0).real; };
+    CHECK(result(imported(with(grows, {go, n}, "", {"y"})), 3) == 192);
+    CHECK(result(imported(with(grows, {go, n}, "trips", {"y"})), 3) == 48);
+    CHECK(result(imported(with({node("Add", {"v", "v"}, {"n"})}, {c, n}, "trips", {"y"})), 3) == 48);
+    check_refused(with(grows, {go, n, n}, "trips", {"y", "all"}), {}, {"error[onnx.refused]", "its condition is data"});
+    check_refused(with({node("Concat", {"v", "v"}, {"n"}, {Message().text(1, "axis").number(3, 0).number(20, 2)})}, {c, n}, "", {"y"}), {},
+                  {"error[onnx.refused]", "changes its shape"});
+}
+
 TEST_CASE("onnx: a damaged file is refused, or is another model; it never does harm") {
     const std::string whole = layers();
     const auto tried = [&](const std::string &bytes) {

@@ -75,18 +75,19 @@ std::string run_one(const fs::path &folder) {
         const std::vector<Named> inputs = tensors_of(folder, "input", *model), outputs = tensors_of(folder, "output", *model);
         onnx::Imported imported;
         onnx::ImportOptions options;
-        // Inputs that decide shapes are bound: first none, then the integers, then all but the first.
+        // Inputs that decide shapes are bound: first none, then integers but the first input, all but the first, integers with the first,
+        // and at last all.
         for (int tries = 0;; tries++) {
             try {
                 imported = onnx::import_model(*model, options);
                 break;
             } catch (const UserError &) {
-                if (tries == 2) throw;
+                if (tries == 4) throw;
                 options.bind.clear();
-                for (size_t i = 0; i < inputs.size(); i++)
-                    if (tries == 0 ? !is_float(inputs[i].array.dtype) && inputs[i].array.size() <= 64 && i > 0
-                                   : i > 0 || inputs.size() == 1)
-                        options.bind[inputs[i].name] = inputs[i].array;
+                for (size_t i = 0; i < inputs.size(); i++) {
+                    const bool is_small = !is_float(inputs[i].array.dtype) && inputs[i].array.size() <= 64;
+                    if (tries == 3 || ((tries == 2 || i > 0) && (tries == 1 || is_small))) options.bind[inputs[i].name] = inputs[i].array;
+                }
             }
         }
         std::map<std::string, Array> given;

@@ -94,6 +94,12 @@ public:
     virtual ~Runner() = default;
     // The outputs of a graph whose inputs are given, in the scope of the node that has it.
     virtual std::vector<Value> run(const Graph &graph, const std::vector<Value> &inputs) = 0;
+    // Those of a graph that becomes an algorithm of its own, and sees only these names. UserError onnx.refused.
+    virtual std::vector<Value> run_in(Space &space, const Graph &graph, const std::map<std::string, Value> &names) = 0;
+    // How many rounds of loops may still be written out, in all; run_in shares it.
+    int64_t own_rounds = 4096, *rounds_left = &own_rounds;
+    // What a name stands for where the node is, or null.
+    virtual const Value *find(const std::string &name) const = 0;
 };
 
 class Context {

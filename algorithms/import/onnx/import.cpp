@@ -29,10 +29,11 @@ struct Names {
 class Walker : public Runner {
 public:
     Walker(const Model &model, const ImportOptions &options, const std::vector<Part> &parts = {})
-        : model_(model), options_(options), space_(options.name, Numerics{}) {
+        : model_(model), options_(options), own_(std::in_place, options.name, Numerics{}), space_(*own_) {
         for (const Part &p : parts)
             for (const Node *n : p.nodes) parts_[n] = &p;
     }
+    Walker(const Model &model, const ImportOptions &options, Space &space) : model_(model), options_(options), space_(space) {}
 
     const std::map<const Node *, NodeFacts> &facts() const { return facts_; }
 
@@ -56,22 +57,30 @@ public:
     std::vector<Value> run(const Graph &graph, const std::vector<Value> &inputs) override {
         Names inner{current_, {}};
         for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); i++) inner.values[graph.inputs[i].name] = inputs[i];
-        const Entered entered(*this, inner);
-        for (const auto &[name, tensor] : graph.initializers) inner.values[name] = initializer(tensor);
-        walk(graph.nodes);
-        std::vector<Value> results;
-        for (const ValueInfo &o : graph.outputs) {
-            const Value *v = inner.find(o.name);
-            if (!v) throw Refused();
-            results.push_back(*v);
-        }
-        return results;
+        return results_in(graph, inner);
     }
+
+    std::vector<Value> run_in(Space &space, const Graph &graph, const std::map<std::string, Value> &names) override {
+        Walker walker(model_, options_, space);
+        walker.rounds_left = rounds_left;
+        Names inner{nullptr, names};
+        try {
+            std::vector<Value> results = walker.results_in(graph, inner);
+            walker.refusals_.report();
+            return results;
+        } catch (const Refused &) {
+            walker.refusals_.report();
+            throw;
+        }
+    }
+
+    const Value *find(const std::string &name) const override { return current_->find(name); }
 
 private:
     const Model &model_;
     const ImportOptions &options_;
-    Space space_;
+    std::optional<Space> own_;
+    Space &space_;
     Names names_;
     const Names *current_ = &names_;
     Names *writes_ = &names_;
@@ -83,6 +92,19 @@ private:
     Callees callees_;
 
     struct Refused {};  // a graph within another needs what is refused already
+
+    std::vector<Value> results_in(const Graph &graph, Names &inner) {
+        const Entered entered(*this, inner);
+        for (const auto &[name, tensor] : graph.initializers) inner.values[name] = initializer(tensor);
+        walk(graph.nodes);
+        std::vector<Value> results;
+        for (const ValueInfo &o : graph.outputs) {
+            const Value *v = inner.find(o.name);
+            if (!v) throw Refused();
+            results.push_back(*v);
+        }
+        return results;
+    }
     // The names of an inner graph, as long as it lives.
     struct Entered {
         Walker &walker;

@@ -120,26 +120,35 @@ struct Reader {
         return e;
     }
 
+    // A tensor's type, or that of a tensor that may be left out.
+    void type_of_value(std::string_view bytes, const std::string &place, bool is_optional, ValueInfo &info) {
+        WireMessage type(bytes, place);
+        for (WireField part; type.next(part);) {
+            if (part.number == 9 && !is_optional) {
+                WireMessage optional(bytes_of(part, place), place);
+                for (WireField inner; optional.next(inner);)
+                    if (inner.number == 1) type_of_value(bytes_of(inner, place), place, true, info);
+            }
+            if (part.number != 1) continue;
+            info.is_tensor = true;
+            WireMessage tensor_type(bytes_of(part, place), place);
+            for (WireField inner; tensor_type.next(inner);) {
+                if (inner.number == 1) info.type = static_cast<int32_t>(integer_of(inner, place));
+                if (inner.number != 2) continue;
+                info.extents.emplace();
+                WireMessage shape(bytes_of(inner, place), place);
+                for (WireField dim; shape.next(dim);)
+                    if (dim.number == 1) info.extents->push_back(extent(bytes_of(dim, place), place));
+            }
+        }
+    }
+
     ValueInfo value_info(std::string_view bytes, const std::string &place) {
         ValueInfo info;
         WireMessage message(bytes, place);
         for (WireField field; message.next(field);) {
             if (field.number == 1) info.name = text_of(field, place);
-            if (field.number != 2) continue;
-            WireMessage type(bytes_of(field, place), place);
-            for (WireField part; type.next(part);) {
-                if (part.number != 1) continue;
-                info.is_tensor = true;
-                WireMessage tensor_type(bytes_of(part, place), place);
-                for (WireField inner; tensor_type.next(inner);) {
-                    if (inner.number == 1) info.type = static_cast<int32_t>(integer_of(inner, place));
-                    if (inner.number != 2) continue;
-                    info.extents.emplace();
-                    WireMessage shape(bytes_of(inner, place), place);
-                    for (WireField dim; shape.next(dim);)
-                        if (dim.number == 1) info.extents->push_back(extent(bytes_of(dim, place), place));
-                }
-            }
+            if (field.number == 2) type_of_value(bytes_of(field, place), place, false, info);
         }
         return info;
     }

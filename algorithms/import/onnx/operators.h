@@ -23,6 +23,11 @@ std::vector<Operator> reduction_operators();   // operators_reduction.cpp: folds
 std::vector<Operator> network_operators();     // operators_network.cpp: products, convolutions, pools, normalizations
 std::vector<Operator> sampling_operators();    // operators_sampling.cpp: resizing, transposed convolutions
 std::vector<Operator> recurrent_operators();   // operators_recurrent.cpp: LSTM, GRU, RNN
+std::vector<Operator> signal_operators();      // operators_signal.cpp: Fourier transforms, windows
+std::vector<Operator> placing_operators();     // operators_placing.cpp: crops, columns and maxima to where they were
+std::vector<Operator> grid_operators();        // operators_grid.cpp: what is read between pixels
+std::vector<Operator> loop_operators();        // operators_loop.cpp: graphs that repeat, optional values
+std::vector<Operator> training_operators();    // operators_training.cpp: steps of optimizers
 
 const Operator *find_operator(const std::string &domain, const std::string &name);
 std::vector<Operator> all_operators();

@@ -113,13 +113,38 @@ std::vector<Value> cast_to(Context &c, DType to) {
     return c.element_wise({c.in(0)}, to, [&](const Tiles &t) { return converted(c, t[0], to); });
 }
 
+// The power of two that ONNX makes of a number for float8e8m0, by its bits alone: the sign is lost, 0 is the least one, and what is no
+// number or infinite is NaN. Nearest rounds a half up, but down to the least.
+Tile power_of_two(Context &c, const Tile &x, const std::string &rounding, bool saturates) {
+    const Tile bits = bitcast(DType::i32, x);
+    const Tile exponent = bits >> 23.0 && 255.0, fraction = bits && static_cast<double>(0x7fffff);
+    const double half = 0x400000;
+    Tile up = fraction > 0.0;
+    if (rounding == "down") up = fraction < 0.0;
+    if (rounding == "nearest") up = fraction > half || (fraction == half && exponent > 0.0);
+    if (saturates) up = up && exponent != 254.0;
+    const Tile rounded = exponent + cast(DType::i32, up);
+    const Tile power = select(rounded == 0.0, c.f.scalar(DType::i32, half), rounded << 23.0);
+    return select(exponent == 255.0 || rounded == 255.0, c.f.scalar(DType::f32, NAN), bitcast(DType::f32, power));
+}
+
 std::vector<Value> cast_handler(Context &c) {
     const auto number = static_cast<int32_t>(c.node.integer("to"));
     const std::optional<DType> to = dtype_of(number);
-    if (to == DType::f8e8m0fnu)
-        c.refuse("it casts to float8e8m0, of which ONNX rounds otherwise than Tessera.", "Make scales before the model.", "onnx.type");
+    if (to == DType::f8e8m0fnu) {
+        const std::string rounding = c.node.text("round_mode", "up");
+        if (rounding != "up" && rounding != "down" && rounding != "nearest")
+            c.refuse("its round_mode is '" + rounding + "'; expected up, down or nearest.", "Check the exporter.");
+        const bool saturates = c.node.integer("saturate", 1) != 0;
+        return c.element_wise({c.in(0)}, *to, [&](const Tiles &t) { return power_of_two(c, cast(DType::f32, t[0]), rounding, saturates); });
+    }
     if (!to) c.refuse("it casts to " + type_name(number) + ", which Tessera does not have.", "Cast to another type.", "onnx.type");
     return cast_to(c, *to);
+}
+
+std::vector<Value> binarizer(Context &c) {
+    const double threshold = c.node.real("threshold", 0);
+    return of_one(c, [&](const Tile &x) { return select(x > threshold, c.f.scalar(x.dtype(), 1), c.f.scalar(x.dtype(), 0)); });
 }
 
 std::vector<Value> where(Context &c) {
@@ -272,6 +297,7 @@ std::vector<Operator> arithmetic_operators() {
         {"CastLike", [](Context &c) { return cast_to(c, c.in(1).dtype); }},
         {"Identity", same},
         {"Dropout", dropout},
+        {"Binarizer", binarizer, "ai.onnx.ml"},
     };
 }
 

@@ -270,11 +270,46 @@ std::vector<Value> conv(Context &c) {
     return c.element_wise({y, c.by_channel(c.in(2), y.axes.size())}, y.dtype, [](const std::vector<Tile> &t) { return t[0] + t[1]; });
 }
 
+// The maxima over windows, and where each lies in x as one number for all axes.
+std::vector<Value> maxima(Context &c, const Value &x, const Windows &w, const std::vector<Axis> &pixels, const Tile &seen, const Axis &N,
+                          const Axis &C, const std::vector<Axis> &positions, const std::vector<Axis> &taps) {
+    const Monoid monoid = argmax_monoid(seen.dtype());
+    // What is padded is none, also where all else is -inf.
+    Expr inside, tap = 0;
+    std::vector<std::string> of_windows;
+    for (size_t i = 0; i < pixels.size(); i++) {
+        tap = tap * taps[i].extent + at(taps[i]);
+        const Expr p = at(positions[i]) * Expr(w.strides[i]) + at(taps[i]) * Expr(w.dilations[i]) - Expr(w.begins[i]);
+        const Expr here = Expr(0) <= p && p < pixels[i].extent;
+        inside = inside.defined() ? inside && here : here;
+        for (const Axis &a : {positions[i], taps[i]})
+            if (!a.dim.empty()) of_windows.push_back(a.dim);
+    }
+    const Tile number = cast(monoid.inputs[1], Tile(&c.f, tap, dims_of(taps)));
+    const std::vector<Tile> made = c.f.fold(monoid, {seen, number}, dims_of(taps), Tile(&c.f, inside, of_windows));
+    std::vector<Axis> result = {N, C};
+    result.insert(result.end(), positions.begin(), positions.end());
+    // The tap's number as a position in x, rows first or columns first.
+    std::vector<size_t> order(pixels.size());
+    for (size_t i = 0; i < order.size(); i++) order[i] = i;
+    if (c.node.integer("storage_order", 0)) std::reverse(order.begin(), order.end());
+    auto wide = [](const Expr &e) { return cast(DType::i64, e); };
+    std::vector<Expr> within(pixels.size());
+    Expr rest = cast(DType::i64, made[1].value());
+    for (size_t i = pixels.size(); i-- > 0;) {
+        const Expr n = wide(taps[i].extent);
+        within[i] = wide(at(positions[i]) * Expr(w.strides[i]) - Expr(w.begins[i])) + rest % n * wide(Expr(w.dilations[i]));
+        rest = rest / n;
+    }
+    Expr index = wide(at(N)) * wide(x.axes[1].extent) + wide(at(C));
+    for (size_t i : order) index = index * wide(pixels[i].extent) + within[i];
+    return {c.result(made[0], result, x.dtype), c.result(Tile(&c.f, index, made[1].dims()), result, DType::i64)};
+}
+
 std::vector<Value> pool(Context &c) {
     const Value &x = c.in(0);
     const bool is_max = c.node.op == "MaxPool", is_lp = c.node.op == "LpPool";
-    if (is_max && c.node.outputs.size() > 1 && !c.node.outputs[1].empty())
-        c.refuse("it gives the indices of maxima too.", "Export the model without them.");
+    const bool with_indices = is_max && c.node.outputs.size() > 1 && !c.node.outputs[1].empty();
     const std::vector<int64_t> size = c.node.integers("kernel_shape");
     const std::vector<Axis> pixels(x.axes.begin() + 2, x.axes.end());
     const bool ceils = c.node.integer("ceil_mode", 0) != 0;
@@ -297,6 +332,7 @@ std::vector<Value> pool(Context &c) {
     std::vector<std::string> over = dims_of(taps);
     std::vector<Axis> result = {N, C};
     result.insert(result.end(), positions.begin(), positions.end());
+    if (with_indices) return maxima(c, x, w, pixels, t, N, C, positions, taps);
     if (is_max) return {c.result(c.f.fold(max_monoid(type), {t}, over)[0].named("max"), result, x.dtype)};
     if (is_lp) {
         const auto p = static_cast<double>(c.node.integer("p", 2));

@@ -15,10 +15,18 @@ struct Tap {
     std::optional<Tile> weight;  // none: 1
 };
 
+// All that one output element is made of; with `over` the taps are one, along that axis.
+struct Taps {
+    std::vector<Tap> taps;
+    std::optional<Axis> over;
+    std::optional<Tile> beyond;  // where the element lies outside of the input and is another number
+};
+
 struct ResizeRule {
     std::string mode, coordinates, nearest;
     double cubic = -0.75;
-    bool excludes_outside = false;
+    bool excludes_outside = false, filters = false;
+    double begin = 0, end = 1;  // of the part that a crop resizes, in axis lengths
 };
 
 // Where output element i lies in the input.
@@ -28,6 +36,11 @@ double coordinate(const ResizeRule &rule, int64_t i, int64_t in, int64_t out, do
     // The length is that before it is rounded to whole elements, as ONNX has it.
     if (rule.coordinates == "align_corners") return out == 1 ? 0 : x * static_cast<double>(in - 1) / (scale * static_cast<double>(in) - 1);
     if (rule.coordinates == "pytorch_half_pixel" && out <= 1) return 0;
+    if (rule.coordinates == "tf_crop_and_resize") {
+        const double length = static_cast<double>(in - 1), exact = scale * static_cast<double>(in);
+        return rule.begin * length +
+               (exact == 1 ? (rule.end - rule.begin) * length / 2 : x * (rule.end - rule.begin) * length / (exact - 1));
+    }
     if (rule.coordinates == "half_pixel_symmetric") {
         const double exact = scale * static_cast<double>(in), center = static_cast<double>(in) / 2;
         return center * (1 - static_cast<double>(out) / exact) + (x + 0.5) / scale - 0.5;
@@ -48,34 +61,57 @@ double cubic_weight(double a, double x) {
     return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0;
 }
 
-// For an axis whose extents are known: tables of positions and weights.
-std::vector<Tap> tabled(Context &c, const ResizeRule &rule, const Axis &out, int64_t in, int64_t count, double scale, DType type) {
-    const int taps = rule.mode == "nearest" ? 1 : rule.mode == "linear" ? 2 : 4;
-    std::vector<std::vector<double>> positions(static_cast<size_t>(taps)), weights(static_cast<size_t>(taps));
+// For an axis whose extents are known: tables of positions and weights. Where it shrinks and filters, the weights reach as much further.
+Taps tabled(Context &c, const ResizeRule &rule, const std::vector<Axis> &axes, size_t axis, int64_t in, int64_t count, double scale,
+            DType type) {
+    const bool nearest = rule.mode == "nearest";
+    const int reach = rule.mode == "linear" ? 1 : 2;
+    const double narrow = rule.filters && !nearest ? std::min(scale, 1.0) : 1;
+    const double below = std::floor(-reach / narrow) + 1;  // the first tap, from the one at or before the coordinate
+    if (!(narrow > 0) || -below > static_cast<double>(2 * in + 4))
+        c.refuse("it shrinks an axis of " + std::to_string(in) + " elements by " + std::to_string(scale) + ".", "Shrink it less.");
+    const auto taps = static_cast<size_t>(nearest ? 1 : 2 - 2 * static_cast<int64_t>(below));
+    std::vector<std::vector<double>> positions(taps), weights(taps);
+    std::vector<double> outside;
     for (int64_t i = 0; i < count; i++) {
-        const double x = coordinate(rule, i, in, count, scale);
+        const double x = coordinate(rule, i, in, count, scale), last = static_cast<double>(in - 1);
         double sum = 0;
-        for (int k = 0; k < taps; k++) {
-            const double first = taps == 1 ? rounded(rule.nearest, x) : std::floor(x) - (taps == 4);
-            const double p = first + k;
-            double w = taps == 1 ? 1 : taps == 2 ? 1 - std::abs(x - p) : cubic_weight(rule.cubic, x - p);
-            if (rule.excludes_outside && (p < 0 || p > static_cast<double>(in - 1))) w = 0;
-            positions[static_cast<size_t>(k)].push_back(std::clamp(p, 0.0, static_cast<double>(in - 1)));
-            weights[static_cast<size_t>(k)].push_back(w);
+        for (size_t k = 0; k < taps; k++) {
+            const double p = (nearest ? rounded(rule.nearest, x) : std::floor(x) + below) + static_cast<double>(k);
+            const double distance = narrow * (x - p);
+            double w = nearest ? 1 : reach == 1 ? std::max(1 - std::abs(distance), 0.0) : cubic_weight(rule.cubic, distance);
+            if (rule.excludes_outside && (p < 0 || p > last)) w = 0;
+            positions[k].push_back(std::clamp(p, 0.0, last));
+            weights[k].push_back(w);
             sum += w;
         }
-        if (rule.excludes_outside && sum != 0)
+        if ((rule.excludes_outside || narrow < 1) && sum != 0)
             for (auto &w : weights) w.back() /= sum;
+        outside.push_back(x < 0 || x > last ? 1 : 0);
     }
-    const Dim d = c.dim(out);
-    std::vector<Tap> all;
-    for (int k = 0; k < taps; k++) {
-        const Tile p = c.f.constant(c.space.fresh("positions"), {d}, positions[static_cast<size_t>(k)], DType::i32);
-        Tap tap{bounded(p.value(), Expr(0), Expr(in)), {}};
-        if (taps > 1) tap.weight = c.f.constant(c.space.fresh("weights"), {d}, weights[static_cast<size_t>(k)], type);
-        all.push_back(std::move(tap));
+    const Dim d = c.dim(axes[axis]);
+    Taps made;
+    auto positions_at = [&](const Tile &p) { return bounded(p.value(), Expr(0), Expr(in)); };
+    if (narrow < 1) {
+        made.over = c.new_axis(Expr(static_cast<int64_t>(taps)), axes);
+        auto joined = [](const std::vector<std::vector<double>> &parts) {
+            std::vector<double> all;
+            for (const auto &part : parts) all.insert(all.end(), part.begin(), part.end());
+            return all;
+        };
+        const std::vector<Dim> dims = {c.dim(*made.over), d};
+        const Tile p = c.f.constant(c.space.fresh("positions"), dims, joined(positions), DType::i32);
+        made.taps.push_back({positions_at(p), c.f.constant(c.space.fresh("weights"), dims, joined(weights), type)});
     }
-    return all;
+    for (size_t k = 0; k < taps && !made.over; k++) {
+        const Tile p = c.f.constant(c.space.fresh("positions"), {d}, positions[k], DType::i32);
+        Tap tap{positions_at(p), {}};
+        if (!nearest) tap.weight = c.f.constant(c.space.fresh("weights"), {d}, weights[k], type);
+        made.taps.push_back(std::move(tap));
+    }
+    if (rule.coordinates == "tf_crop_and_resize" && std::count(outside.begin(), outside.end(), 1.0))
+        made.beyond = c.f.constant(c.space.fresh("outside"), {d}, outside, DType::i32) != 0.0;
+    return made;
 }
 
 // For an axis of any extent that grows by a whole number.
@@ -109,13 +145,20 @@ std::vector<Value> resize(Context &c) {
     rule.nearest = c.opset < 11 ? "floor" : c.node.text("nearest_mode", "round_prefer_floor");
     rule.cubic = c.node.real("cubic_coeff_a", -0.75);
     rule.excludes_outside = c.node.integer("exclude_outside", 0) != 0;
-    if (rule.coordinates == "tf_crop_and_resize") c.refuse("its coordinates are of a crop.", "Slice before it, and resize that.");
-    if (c.node.integer("antialias", 0)) c.refuse("it filters before it shrinks (antialias).", "Export it without.");
+    rule.filters = c.node.integer("antialias", 0) != 0;
+    const bool crops = rule.coordinates == "tf_crop_and_resize";
     const bool old = c.opset < 11 || c.node.op == "Upsample";
     std::vector<int64_t> axes = c.node.integers("axes");
     if (axes.empty())
         for (int64_t i = 0; i < x.rank(); i++) axes.push_back(i);
     axes = c.axes(axes, x.rank());
+    std::vector<double> part;  // where the crop begins on each axis, then where it ends
+    if (crops) {
+        part = c.reals(1, "roi");
+        if (part.size() != 2 * axes.size())
+            c.refuse("its roi has " + std::to_string(part.size()) + " elements for " + std::to_string(axes.size()) + " axes.",
+                     "Check the exporter.");
+    }
     std::vector<double> scales;
     if (c.has(old ? 1 : 2)) scales = c.reals(old ? 1 : 2, "scales");
     if (const Attribute *a = c.node.find("scales"); a && scales.empty()) scales.assign(a->reals.begin(), a->reals.end());
@@ -143,13 +186,15 @@ std::vector<Value> resize(Context &c) {
         const Expr in = x.axes[axis].extent;
         Expr out;
         std::optional<int64_t> whole;
+        if (crops) rule.begin = part[k], rule.end = part[k + axes.size()];
+        const bool is_whole = !crops || (rule.begin == 0 && rule.end == 1);
         if (!sizes.empty()) {
             out = c.space.simplified(sizes[k]);
-            if (c.space.same(out, in)) continue;
+            if (is_whole && c.space.same(out, in)) continue;
             for (int64_t s = 2; s <= 16 && !whole; s++)
                 if (c.space.simplified(out - in * Expr(s)).is_constant(0)) whole = s;
         } else {
-            if (scales[k] == 1) continue;
+            if (is_whole && scales[k] == 1) continue;
             if (scales[k] == std::floor(scales[k]) && scales[k] >= 1) whole = static_cast<int64_t>(scales[k]), out = in * Expr(*whole);
         }
         const std::optional<int64_t> fixed_in = c.space.number(in);
@@ -169,28 +214,37 @@ std::vector<Value> resize(Context &c) {
         const DType type = computed_as(x.dtype);
         const bool floats = is_float(type);
         const DType weighs = floats ? type : DType::f32;
-        std::vector<Tap> taps;
+        Taps made;
         if (fixed_in && c.space.number(out)) {
             const int64_t n = c.fixed({in, ""}, "an extent"), m = c.fixed({out, ""}, "an extent");
             const double scale = scales.empty() ? static_cast<double>(m) / static_cast<double>(n) : scales[k];
-            taps = tabled(c, rule, result[axis], n, m, scale, weighs);
+            made = tabled(c, rule, result, axis, n, m, scale, weighs);
         } else if (whole) {
-            taps = grown(c, rule, result[axis], in, *whole, weighs);
+            made.taps = grown(c, rule, result[axis], in, *whole, weighs);
         } else {
             c.refuse("it resizes an axis of unknown extent by no whole number.", "Fix the axis' extent (--shape).");
         }
-        if (sampled && taps.size() == 4) value = c.kept(value);
+        const std::vector<Tap> &taps = made.taps;
+        if (sampled && (taps.size() == 4 || made.over)) value = c.kept(value);
+        std::vector<Axis> with_taps = result;
+        if (made.over) with_taps.push_back(*made.over);
         std::optional<Tile> sum;
         for (const Tap &tap : taps) {
             index[axis] = tap.position;
-            Tile read = c.read(value, index, result);
+            Tile read = c.read(value, index, with_taps);
             if (tap.weight) {
                 if (!floats) read = cast(weighs, read);
                 read = Context::ordered(read * *tap.weight, {read});
             }
             sum = sum ? *sum + read : read;
         }
-        if (!floats && taps.size() > 1) sum = cast(type, round(*sum));
+        if (made.over) sum = c.f.fold(sum_monoid(weighs), {*sum}, {made.over->dim})[0];
+        if (!floats && (taps.size() > 1 || made.over)) sum = cast(type, round(*sum));
+        if (made.beyond) {
+            const double extrapolated = c.node.real("extrapolation_value", 0);
+            const Tile outside(&c.f, floats ? constant(type, extrapolated) : constant_int(type, static_cast<int64_t>(extrapolated)), {});
+            sum = Context::ordered(select(*made.beyond, outside, *sum), {*sum});
+        }
         value = c.result(*sum, result, x.dtype);
         sampled = true;
     }

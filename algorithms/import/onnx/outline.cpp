@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "algorithms/build/tile_functions.h"
-#include "algorithms/index/prove.h"
+#include "algorithms/import/onnx/inward.h"
 #include "support/text/error.h"
 
 namespace tessera::onnx {
@@ -22,23 +22,10 @@ bool same_extents(const std::vector<Expr> &a, const std::vector<Expr> &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr &x, const Expr &y) { return equal(x, y); });
 }
 
-// Symbols of a callee while it is found out which of them must be one, and which are numbers.
-struct Symbols {
-    std::map<std::string, std::string> same_as;
-    std::set<std::string> fixed;
-
-    std::string root(std::string name) const {
-        for (auto it = same_as.find(name); it != same_as.end(); it = same_as.find(name)) name = it->second;
-        return name;
-    }
-};
-
 class Maker {
 public:
     Maker(const Part &part, const Space &caller, const Model &model, const std::map<std::string, Value> &values, const Symbols &symbols)
-        : part_(part), caller_(caller), model_(model), values_(values), symbols_(symbols), space_("part", Numerics{}, true) {
-        space_.meaning.caller = &caller;
-    }
+        : part_(part), model_(model), values_(values), space_("part", Numerics{}, true), inward_(space_, caller, symbols, false) {}
 
     std::optional<Callee> make() {
         std::map<std::string, Value> inner;
@@ -52,8 +39,13 @@ public:
                     continue;
                 }
                 std::optional<Value> value = is_element_wise(*node) ? number(it->second, name, callee) : std::nullopt;
-                if (!value) value = input(it->second, name);
-                if (!value) return std::nullopt;
+                if (!value) {
+                    const std::string tensor = it->second.is_constant() ? "" : space_.fresh("x");
+                    value = inward_.input(it->second, tensor);
+                    if (!value) return std::nullopt;
+                    value->name = name;
+                    if (!tensor.empty()) tensors_[tensor] = name;
+                }
                 inner[name] = *value;
             }
         for (const Node *node : part_.nodes) {
@@ -93,28 +85,12 @@ public:
 
 private:
     const Part &part_;
-    const Space &caller_;
     const Model &model_;
     const std::map<std::string, Value> &values_;
-    const Symbols &symbols_;
     Space space_;
+    Inward inward_;
     std::set<std::string> made_;
     std::map<std::string, std::string> tensors_;  // the callee's input -> the graph's name
-    std::map<std::string, Expr> by_root_;
-    int next_ = 0;
-
-    Expr extent_of(const Expr &in_caller) {
-        const Expr e = caller_.simplified(in_caller);
-        const std::string name = "s" + std::to_string(next_++);
-        if (e.is_constant(1) || (e.is_constant() && symbols_.fixed.count(symbols_.root(name)))) return e;
-        const std::string root = symbols_.root(name);
-        const auto known = by_root_.find(root);
-        if (known != by_root_.end()) return known->second;
-        const auto range = constant_range(e, caller_.bounds());
-        const Expr symbol = space_.symbol(root, range && range->first >= 1, range && range->second <= most_extent);
-        space_.meaning.extents[root] = e;
-        return by_root_[root] = symbol;
-    }
 
     // Numbers that are no integers are arguments, so that layers that differ in them are one callee. Integers belong to a formula, as the 6
     // of a clip does.
@@ -128,38 +104,6 @@ private:
         made.constant = nullptr, made.name = name;
         made.tile = space_.f.parameter(parameter, DType::f32);
         return made;
-    }
-
-    std::optional<Value> input(const Value &from, const std::string &name) {
-        Value value = from;
-        value.name = name;
-        if (from.is_known()) return std::nullopt;
-        if (from.is_constant()) {
-            if (from.constant->size() > 1)
-                for (Axis &a : value.axes) a.extent = extent_of(a.extent);
-            return value;
-        }
-        std::map<std::string, std::string> dims;  // the caller's -> ours
-        std::set<std::string> taken;
-        std::map<std::string, Dim> own;
-        for (Axis &a : value.axes) {
-            a.extent = extent_of(a.extent);
-            if (a.dim.empty()) continue;
-            const Dim d = space_.dim(a.extent, taken);
-            taken.insert(d.name);
-            own[a.dim] = d;
-            a.dim = d.name;
-        }
-        std::vector<Dim> order;
-        for (const std::string &d : from.tile.dims()) {
-            const auto it = own.find(d);
-            if (it == own.end()) return std::nullopt;
-            order.push_back(it->second);
-        }
-        const std::string tensor = space_.fresh("x");
-        tensors_[tensor] = name;
-        value.tile = space_.f.input(tensor, order, from.dtype);
-        return value;
     }
 };
 
@@ -214,18 +158,10 @@ std::vector<Part> parts_of(const Graph &graph, const std::map<const Node *, Node
 }
 
 std::optional<Callee> callee_of(const Part &part, const Space &caller, const Model &model, const std::map<std::string, Value> &values) {
-    Symbols symbols;
-    for (int tries = 0; tries < 64; tries++) {
-        try {
-            return Maker(part, caller, model, values, symbols).make();
-        } catch (const Space::Unify &u) {
-            const std::string a = symbols.root(u.a), b = symbols.root(u.b);
-            symbols.same_as[std::max(a, b)] = std::min(a, b);
-        } catch (const Space::Fix &f) {
-            for (const std::string &name : f.symbols) symbols.fixed.insert(symbols.root(name));
-        } catch (const UserError &) { return std::nullopt; }
-    }
-    return std::nullopt;
+    try {
+        return with_symbols([&](const Symbols &symbols) { return Maker(part, caller, model, values, symbols).make(); })
+            .value_or(std::nullopt);
+    } catch (const UserError &) { return std::nullopt; }
 }
 
 }  // namespace tessera::onnx
