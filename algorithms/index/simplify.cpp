@@ -39,6 +39,8 @@ public:
 private:
     Linear make_form(const Expr &e);
     Linear quotient_or_remainder(const Expr &e);
+    int64_t unit_of(const Linear::Term &t) const;
+    static Linear in_units(const Linear::Term &t, int64_t unit, int64_t c);
     Parts divide(Linear x, int64_t c);
     bool divide_by_symbol(const Linear &x, const Expr &d, Parts &parts);
     Linear min_or_max(const Expr &e);
@@ -160,6 +162,22 @@ Linear Simplifier::recombined(Linear x) {
     return x;
 }
 
+// The constant that the term's only atom, an extent, is declared to be a multiple of. All quotients of such an extent are counted in it: with
+// N % 32 == 0, N/8 is N/32*4, so that what follows from N/32 alone is seen of both.
+int64_t Simplifier::unit_of(const Linear::Term &t) const {
+    return t.factors.size() == 1 && t.factors[0].kind() == ExprKind::extent ? b.find_extent(t.factors[0]->name).multiple_of : 1;
+}
+
+// t/c, where `unit` is that of t and c divides their product.
+Linear Simplifier::in_units(const Linear::Term &t, int64_t unit, int64_t c) {
+    Linear one;
+    one.terms.push_back(t);
+    if (t.coefficient % c == 0) return one.terms[0].coefficient /= c, one;
+    one.terms[0].coefficient = 1;
+    const int64_t g = std::gcd(t.coefficient, c);
+    return atom_quotient(one, unit) * (unit / (c / g)) * (t.coefficient / g);
+}
+
 // x = c*quotient + remainder with 0 <= remainder < c.
 Parts Simplifier::divide(Linear x, int64_t c) {
     if (c == 1) return {x, Linear()};
@@ -171,6 +189,8 @@ Parts Simplifier::divide(Linear x, int64_t c) {
         if (t.coefficient % c == 0) {
             one.terms[0].coefficient = t.coefficient / c;
             p.quotient = p.quotient + one;
+        } else if (int64_t whole = unit_of(t); whole % (c / std::gcd(t.coefficient, c)) == 0) {
+            p.quotient = p.quotient + in_units(t, whole, c);
         } else if (multiple_of(one, b) % c == 0) {
             int64_t g = std::gcd(t.coefficient, c);
             one.terms[0].coefficient = 1;
@@ -187,12 +207,14 @@ Parts Simplifier::divide(Linear x, int64_t c) {
     }
     p.quotient.constant = floor_quotient(x.constant, c);
     rest.constant = x.constant - p.quotient.constant * c;
-    int64_t g = std::gcd(coefficient_gcd(rest), c);
+    int64_t g = c;
+    for (const Linear::Term &t : rest.terms) {
+        int64_t units;
+        g = std::gcd(g, __builtin_mul_overflow(t.coefficient, unit_of(t), &units) ? 1 : units);
+    }
     if (g > 1) {
-        Linear scaled;
-        scaled.terms = rest.terms;
-        for (Linear::Term &t : scaled.terms) t.coefficient /= g;
-        scaled.constant = rest.constant / g;
+        Linear scaled(rest.constant / g);
+        for (const Linear::Term &t : rest.terms) scaled = scaled + in_units(t, unit_of(t), g);
         Parts inner = divide(scaled, c / g);
         return {p.quotient + inner.quotient, inner.remainder * g + Linear(rest.constant % g)};
     }
@@ -209,7 +231,8 @@ Parts Simplifier::divide(Linear x, int64_t c) {
     const Expr *inner = rest.terms.size() == 1 && rest.terms[0].factors.size() == 1 ? &rest.terms[0].factors[0] : nullptr;
     if (inner && rest.terms[0].coefficient == 1 && is_quotient(*inner, Op::div)) {
         int64_t a = (*inner)->args[1]->value.integer;
-        if (a < INT32_MAX && c < INT32_MAX) {
+        const bool is_whole = multiple_of(form((*inner)->args[0]), b) % a == 0;
+        if (!is_whole && a < INT32_MAX && c < INT32_MAX) {
             p.quotient = p.quotient + divide(form((*inner)->args[0]) + Linear(rest.constant) * a, a * c).quotient;
             return p;
         }

@@ -341,6 +341,20 @@ TEST_CASE("a derived extent cancels a quotient that its size has") {
     CHECK_FALSE(prove(variable("block") * Expr(3) + variable("p") + 1 < extent("P"), b));
 }
 
+TEST_CASE("quotients of an extent are counted in what it is a multiple of") {
+    Dim W = symbolic_dim("W");
+    W.min = 32, W.multiple_of = 32;
+    const Expr w = extent("W");
+    Bounds b({W});
+    CHECK(prove(w / 2 == w / 32 * 16, b));
+    CHECK(prove((w + 1) / 2 == w / 32 * 16, b));
+    CHECK(prove(w / 32 * 32 == w, b));
+    CHECK(prove(w / 32 * 2 <= (w + 128) / 160 * 10, b));
+    CHECK_FALSE(prove(w / 32 * 2 <= (w + 96) / 160 * 10, b));
+    CHECK(prove(w / 3 * 3 <= w, b));
+    CHECK_FALSE(prove(w / 3 * 3 == w, b));
+}
+
 TEST_CASE("a variable cancels a quotient that its range has") {
     const Expr whole = (extent("E") + 7) / 8;
     Bounds b;
