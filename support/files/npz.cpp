@@ -1,10 +1,10 @@
 #include "support/files/npz.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <optional>
 
+#include "support/files/crc32.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
@@ -19,21 +19,6 @@ uint64_t little_endian(std::string_view bytes) {
     uint64_t value = 0;
     for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
     return value;
-}
-
-uint32_t crc32_of(std::string_view bytes) {
-    static const std::array<uint32_t, 256> table = [] {
-        std::array<uint32_t, 256> made{};
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t c = i;
-            for (int bit = 0; bit < 8; bit++) c = c & 1 ? 0xedb88320 ^ c >> 1 : c >> 1;
-            made[i] = c;
-        }
-        return made;
-    }();
-    uint32_t crc = 0xffffffff;
-    for (char byte : bytes) crc = table[(crc ^ static_cast<unsigned char>(byte)) & 0xff] ^ crc >> 8;
-    return ~crc;
 }
 
 // The header of an array: a dictionary as Python writes it, of descr, fortran_order and shape.

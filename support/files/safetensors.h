@@ -30,6 +30,8 @@ public:
 
     const std::vector<SafeTensor> &tensors() const { return tensors_; }  // by name
     const std::map<std::string, std::string> &metadata() const { return metadata_; }
+    // Where the bytes of one of them begin in the file.
+    uint64_t offset(const SafeTensor &tensor) const { return static_cast<uint64_t>(tensor.bytes.data() - content_.data()); }
     // UserError safetensors.missing, with the nearest name.
     const SafeTensor &tensor(const std::string &name) const;
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 
 namespace tessera {
 
@@ -51,23 +50,39 @@ static void add_block(State &state, const char *block) {
     for (size_t i = 0; i < state.size(); i++) state[i] += added[i];
 }
 
-std::string sha256(std::string_view bytes) {
-    // The same of the square roots of the first 8 primes.
-    State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+void Sha256::add(std::string_view bytes) {
+    bytes_ += bytes.size();
+    if (!rest_.empty()) {
+        const std::string_view part = bytes.substr(0, BLOCK - rest_.size());
+        rest_ += part;
+        bytes.remove_prefix(part.size());
+        if (rest_.size() < BLOCK) return;
+        add_block(state_, rest_.data());
+        rest_.clear();
+    }
     const size_t whole = bytes.size() / BLOCK * BLOCK;
-    for (size_t at = 0; at < whole; at += BLOCK) add_block(state, bytes.data() + at);
+    for (size_t at = 0; at < whole; at += BLOCK) add_block(state_, bytes.data() + at);
+    rest_ += bytes.substr(whole);
+}
+
+std::string Sha256::text() const {
     // A bit, zeros, and the length in bits end the last block.
-    std::string rest(bytes.substr(whole));
-    rest += '\x80';
+    State state = state_;
+    std::string rest = rest_ + '\x80';
     while (rest.size() % BLOCK != BLOCK - 8) rest += '\0';
-    const uint64_t bits = 8 * static_cast<uint64_t>(bytes.size());
-    for (int shift = 56; shift >= 0; shift -= 8) rest += static_cast<char>(bits >> shift);
+    for (int shift = 56; shift >= 0; shift -= 8) rest += static_cast<char>(8 * bytes_ >> shift);
     for (size_t at = 0; at < rest.size(); at += BLOCK) add_block(state, rest.data() + at);
 
     std::string text = "sha256:";
     for (const uint32_t word : state)
         for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
     return text;
+}
+
+std::string sha256(std::string_view bytes) {
+    Sha256 hash;
+    hash.add(bytes);
+    return hash.text();
 }
 
 }  // namespace tessera

@@ -22,4 +22,18 @@ TEST_CASE("bytes of every length have their hashes", "[support]") {
     CHECK(sha256(all) == "sha256:ce13b8759bab18233695d311ebad2a6ae135a3cdbf96ae362aa210f27affbe20");
 }
 
+TEST_CASE("bytes that come in parts have the hash of the whole", "[support]") {
+    std::string bytes;
+    for (int i = 0; i < 500; i++) bytes += static_cast<char>(i * 7 % 251);
+    for (size_t first : {0, 1, 63, 64, 65, 200, 500})
+        for (size_t second : {0, 1, 62, 64, 300}) {
+            Sha256 hash;
+            hash.add(bytes.substr(0, first));
+            hash.add(bytes.substr(first, second));
+            CHECK(hash.text() == sha256(bytes.substr(0, first + second > 500 ? 500 : first + second)));
+            hash.add(first + second < 500 ? bytes.substr(first + second) : "");
+            CHECK(hash.text() == sha256(bytes));
+        }
+}
+
 }  // namespace tessera::test_sha256
