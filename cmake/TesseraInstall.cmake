@@ -35,7 +35,7 @@ install(FILES bench/measure/random_elements.h bench/measure/random_elements.c DE
 install(DIRECTORY support algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
   FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE PATTERN google EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
 install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" COMPONENT python FILES_MATCHING PATTERN "*.json")
-install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json
+install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-bundle.schema.json schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json
   schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json
   DESTINATION "${schedules_dir}" COMPONENT python)
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" COMPONENT python FILES_MATCHING PATTERN "*.json")
@@ -52,7 +52,7 @@ configure_package_config_file(cmake/TesseraConfig.cmake.in TesseraConfig.cmake
 # For any architecture: what runs while a project is built is the build machine's, and the rest can be built for another.
 write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
-  cmake/TesseraAddKernel.cmake cmake/TesseraAddBenchmark.cmake DESTINATION "${package_dir}" COMPONENT python)
+  cmake/TesseraAddKernel.cmake cmake/TesseraAddBenchmark.cmake cmake/TesseraAddBundle.cmake DESTINATION "${package_dir}" COMPONENT python)
 
 # For builds without CMake. Its prefix is relative to itself, so that the tree can be moved.
 file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "generators/bundle/bundle_command.h"
 #include "generators/check/check_command.h"
 #include "generators/commands/bench.h"
 #include "generators/commands/cost_model_command.h"
@@ -18,6 +19,7 @@
 #include "generators/commands/show.h"
 #include "generators/commands/verify_kernel.h"
 #include "generators/doctor/doctor.h"
+#include "generators/oci/registry_command.h"
 #include "generators/registry/versions.h"
 #include "generators/tune/records_command.h"
 #include "generators/tune/tune.h"
@@ -38,7 +40,8 @@ static int run(int argc, char **argv, const Registry &registry) {
         explain_command(program, registry), diff_command(program, registry), verify_command(program, registry),
         bench_command(program, registry),   tune_command(program, registry), check_command(program, registry),
         records_command(program, registry), cost_model_command(program),     quantize_command(program),
-        doctor_command(program, registry),  import_command(program)};
+        doctor_command(program, registry),  import_command(program),         bundle_command(program, registry),
+        registry_command(program)};
     if (const auto answered = program.parse(argc, argv)) return *answered;
     for (const Command &command : commands)
         if (command.line.is_given()) return command.run();

@@ -14,6 +14,7 @@
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/manifest.h"
 #include "generators/commands/notes.h"
+#include "generators/commands/sources.h"
 #include "generators/kernel/prepared_library.h"
 #include "generators/output/benchmark_source.h"
 #include "generators/output/emitted.h"
@@ -98,22 +99,39 @@ static Module module_of(const GenerateOptions &options) {
     return module;
 }
 
-// The files of a library, the one that says that all are there last; and the depfile.
-static std::vector<std::string> write_files(const Registry &registry, const PreparedLibrary &library, const GenerateOptions &options,
-                                            const OutputFolder &out) {
+// What the emitter makes of a library, and its header; `archive` is the file of these that says that all are there.
+static std::map<std::string, std::string> emitted_files(const PreparedLibrary &library, const Emitter &emitter,
+                                                        const GenerateOptions &options, const OutputFolder &out, std::string &archive) {
     const std::string &name = library.name;
-    const std::string header = name + ".h", manifest = name + ".manifest.json", tiles = name + ".tiles.txt";
-    const Emitter emitter = registry.emitter(options.emit, library.first()[0].request.target);
     Emission emission{name, kernels_of(library), about(library), options.emit_assembly, options.limits};
     emission.limits.seconds = std::min(1e9, emission.limits.seconds * static_cast<double>(library.kernels.size()));
-    const std::vector<std::string> emitted = emitter.emit(emission, out);
-    const std::string &archive = emitted.back();
     std::map<std::string, std::string> files;
-    for (const std::string &file : emitted) files[file] = out.read(file);
+    for (const std::string &file : emitter.emit(emission, out)) files[file] = out.read(file), archive = file;
+    files[name + ".h"] =
+        header_of(name, emission.targets, emitter.makes_objects ? Beside::library : Beside::c_file, declared_with(library));
+    return files;
+}
+
+std::map<std::string, std::string> library_files(const Registry &registry, const PreparedLibrary &library, const Limits &limits,
+                                                 const OutputFolder &out) {
+    GenerateOptions options;
+    options.limits = limits;
+    std::string archive;
+    return emitted_files(library, registry.emitter(options.emit, library.first()[0].request.target), options, out, archive);
+}
+
+// The files of a library, the one that says that all are there last; and the depfile.
+static std::vector<std::string> write_files(const Registry &registry, const PreparedLibrary &library, const Module &module,
+                                            const GenerateOptions &options, const OutputFolder &out) {
+    const std::string &name = library.name;
+    const Emitter emitter = registry.emitter(options.emit, library.first()[0].request.target);
+    std::string archive;
+    std::map<std::string, std::string> files = emitted_files(library, emitter, options, out, archive);
     const auto add = [&](const std::string &file, const std::string &text) { files[file] = text, out.write(file, text); };
-    add(header, header_of(name, emission.targets, emitter.makes_objects ? Beside::library : Beside::c_file, declared_with(library)));
-    add(manifest, manifest_of(library, emitter, archive, files, options.certificate ? &*options.certificate : nullptr));
-    if (options.emit_tiles) add(tiles, tiles_text(library));
+    out.write(name + ".h", files.at(name + ".h"));
+    if (options.sources) add(name + ".sources.json", sources_of(registry, library, module));
+    add(name + ".manifest.json", manifest_of(library, emitter, archive, files, options.certificate ? &*options.certificate : nullptr));
+    if (options.emit_tiles) add(name + ".tiles.txt", tiles_text(library));
     std::vector<std::string> all;
     if (options.emit_assembly) all.push_back(name + ".s");
     for (const auto &[file, text] : files)
@@ -146,7 +164,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     const OutputFolder out(options.out);
     own_folder(out.staged("").parent_path(), ".tessera-");
     std::vector<std::string> all =
-        options.benchmark ? write_benchmark(library, options, out) : write_files(registry, library, options, out);
+        options.benchmark ? write_benchmark(library, options, out) : write_files(registry, library, module, options, out);
     const std::string depfile = library.name + ".d";
     if (!options.depfile.empty()) {
         out.write(depfile, depfile_of(registry, options.out + "/" + all.back(), library, module, options));
@@ -212,6 +230,7 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         .takes(join(registry.emitter_names(), "|"));
     line.flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line.flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
+    line.flag("--sources", options->sources, "Also write algorithms and schedules, <name>.sources.json, from which bundles are rebuilt");
     const CommandOption benchmark = line.flag("--benchmark", options->benchmark,
                                               "Write a Google Benchmark program of the kernel, <name>.benchmark.cpp, and nothing else");
     line.option("--benchmark-at", options->benchmark_at, "A shape to time, of the dynamic dims; may be repeated")

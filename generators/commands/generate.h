@@ -17,6 +17,7 @@ struct GenerateOptions {
     std::string out;                     // folder
     std::string depfile;                 // "" for none
     bool emit_assembly = false, emit_tiles = false;
+    bool sources = false;                                // writes <name>.sources.json too
     bool benchmark = false;                              // writes <name>.benchmark.cpp in place of all others
     std::vector<std::string> benchmark_at;               // "M=1,K=8": a shape
     std::optional<CertificateRequest> certificate = {};  // bounds of errors in the manifest
@@ -24,14 +25,18 @@ struct GenerateOptions {
 };
 
 // For several targets, the library holds a body for each and runs the best one that the processor has.
-// Writes what the emitter makes (lib<name>.a), <name>.h and <name>.manifest.json, and on request <name>.s and
-// <name>.tiles.txt; each is renamed into
-// place when it is whole, the library last. The depfile (make's format) lists the files of schedules, targets, algorithms and the module
-// that lib<name>.a depends on and, where no schedule was named, the folders in which a better match would appear.
+// Writes what the emitter makes (lib<name>.a), <name>.h and <name>.manifest.json, and on request <name>.s, <name>.tiles.txt and
+// <name>.sources.json (sources.h); each is renamed into place when it is whole, the library last. The depfile (make's format) lists the
+// files of schedules, targets, algorithms and the module that lib<name>.a depends on and, where no schedule was named, the folders in which
+// a better match would appear.
 // Equal inputs give equal bytes, whatever the folder. Another emitter's file takes the library's place. Kernels of a module share callees
 // that are emitted once, and constants, where they are equal. UserErrors of every
 // step, output.*, command.benchmark, compile.limit, certificate.wrong, and those of Emitter::check.
 void generate(const Registry &registry, const GenerateOptions &options);
+
+// The files of a library of machine code by name, written to `out` and not published: the library and its header.
+std::map<std::string, std::string> library_files(const Registry &registry, const PreparedLibrary &library, const Limits &limits,
+                                                 const OutputFolder &out);
 
 Command generate_command(ProgramLine &program, const Registry &registry);
 

@@ -14,6 +14,7 @@
 #include "compiler/abi/workspace.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/rewrite/prepack.h"
+#include "compiler/tile/arguments.h"
 #include "generators/kernel/kernel_bits.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/json_text.h"
@@ -180,6 +181,21 @@ static ordered_json parameters_json(const Algorithm &algorithm) {
     return parameters;
 }
 
+// As callers pass them: an operand that is packed is itself.
+static ordered_json arguments_json(const Kernel &kernel) {
+    ordered_json arguments = ordered_json::array();
+    for (const Argument &a : kernel.general().arguments) {
+        const Tensor tensor = declared_tensor(a);
+        arguments.push_back({{"name", tensor.name},
+                             {"role", !a.written ? "input"
+                                      : a.read   ? "inout"
+                                                 : "output"},
+                             {"dtype", name_of(tensor.dtype)},
+                             {"dims", tensor.dims}});
+    }
+    return arguments;
+}
+
 static ordered_json kernel_json(const PreparedKernel &p) {
     ordered_json fixed = ordered_json::object(), options = ordered_json::object(), effects = ordered_json::array();
     for (const Effect e : effects_of(p.request.declared)) effects.push_back(name_of(e));
@@ -195,6 +211,7 @@ static ordered_json kernel_json(const PreparedKernel &p) {
             {"policy", text_of(p.request.declared.numerics)},
             {"effects", effects},
             {"fixed", fixed},
+            {"arguments", arguments_json(p.compiled.kernel)},
             {"parameters", parameters_json(p.request.declared)},
             {"constants", constants_json(p.compiled.kernel)}};
 }

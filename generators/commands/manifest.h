@@ -3,7 +3,7 @@
 //
 //   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "emit", "kernel",
 //     "algorithm": {"name", "semantic", "surface"}, "options": {name: integer}, "numerics", "policy": its words, "effects": [name],
-//     "fixed": {dim: extent},
+//     "fixed": {dim: extent}, "arguments": [{"name", "role": "input" | "output" | "inout", "dtype", "dims"}], "parameters",
 //     "constants": [{"name", "dtype", "bytes"}],
 //     "targets": [{"name", "arch", "features",
 //                  "schedule": null | {"name", "match": "named" | "exact" | "nearest" | "family" | "derived",
