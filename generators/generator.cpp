@@ -21,6 +21,7 @@
 #include "generators/doctor/doctor.h"
 #include "generators/oci/registry_command.h"
 #include "generators/registry/versions.h"
+#include "generators/replay/replay_command.h"
 #include "generators/tune/records_command.h"
 #include "generators/tune/tune.h"
 #include "support/processes/deep_stack.h"
@@ -41,7 +42,7 @@ static int run(int argc, char **argv, const Registry &registry) {
         bench_command(program, registry),   tune_command(program, registry), check_command(program, registry),
         records_command(program, registry), cost_model_command(program),     quantize_command(program),
         doctor_command(program, registry),  import_command(program),         bundle_command(program, registry),
-        registry_command(program)};
+        registry_command(program),          replay_command(program)};
     if (const auto answered = program.parse(argc, argv)) return *answered;
     for (const Command &command : commands)
         if (command.line.is_given()) return command.run();

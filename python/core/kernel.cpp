@@ -126,10 +126,18 @@ int32_t run_kernel(const Kernel &kernel, const TessTensor *const *tensors, const
     return status;
 }
 
-Kernel::Kernel(std::shared_ptr<Code> code, const std::string &name) : code_(std::move(code)), name_(name), kernel_(tess_kernel()) {
-    const auto describe = reinterpret_cast<int32_t (*)(TessKernel *)>(code_->symbol(name + "_describe"));
+static TessKernel described(const Code &code, const std::string &name) {
+    const auto describe = reinterpret_cast<int32_t (*)(TessKernel *)>(code.symbol(name + "_describe"));
     if (describe == nullptr) throw UserError("load.kernel", "the library has no kernel '" + name + "'");
-    expect_ok(describe(&kernel_), name);
+    TessKernel kernel = tess_kernel();
+    expect_ok(describe(&kernel), name);
+    return kernel;
+}
+
+Kernel::Kernel(const std::shared_ptr<Code> &code, const std::string &name) : Kernel(code, name, described(*code, name)) {}
+
+Kernel::Kernel(std::shared_ptr<const void> owner, const std::string &name, const TessKernel &kernel)
+    : owner_(std::move(owner)), name_(name), kernel_(kernel) {
     TessKernelInfo info = {};
     info.size = sizeof info;
     expect_ok(tess_kernel_info(&kernel_, &info), name);

@@ -39,7 +39,10 @@ struct FixedAxis {
 
 class Kernel {
 public:
-    Kernel(std::shared_ptr<Code> code, const std::string &name);
+    // UserError load.kernel where the library has no such kernel, or one of another version.
+    Kernel(const std::shared_ptr<Code> &code, const std::string &name);
+    // One of what `owner` keeps in memory.
+    Kernel(std::shared_ptr<const void> owner, const std::string &name, const TessKernel &kernel);
 
     const TessKernel &kernel() const { return kernel_; }
     const std::string &name() const { return name_; }
@@ -53,7 +56,7 @@ public:
     const std::vector<const char *> &argument_names() const { return argument_names_; }
 
 private:
-    std::shared_ptr<Code> code_;
+    std::shared_ptr<const void> owner_;
     std::string name_;
     TessKernel kernel_;
     std::vector<KernelTensor> tensors_;

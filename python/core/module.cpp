@@ -1,4 +1,5 @@
 // The module tessera._core: declaring and calling. It has no compiler in it: that is a program of its own, which the package starts.
+#include "python/core/bundle.h"
 #include "python/core/function.h"
 #include "python/core/jax.h"
 #include "python/core/kernel.h"
@@ -21,6 +22,7 @@ NB_MODULE(_core, m) {
     declare_functions(functions);
     declare_schedules(m);
     declare_kernels(m);
+    declare_bundles(m);
     declare_function(m);
     declare_ufuncs(m);
     m.def(

@@ -87,13 +87,22 @@ int32_t tess_bundle_weight(const TessBundle *bundle, const char *kernel, const c
 /** The bytes of a member by its path, in the mapping, hashed before. */
 int32_t tess_bundle_member(const TessBundle *bundle, const char *path, const void **data, uint64_t *bytes, TessBundleError *error);
 
-/** What is in a bundle. Of this struct and the next: write `size` first. Texts live as long as the bundle is open. */
+/** What is in a bundle. Of this struct and the next two: write `size` first. Texts live as long as the bundle is open. */
 typedef struct TessBundleInfo {
     uint32_t size, flags;
     const char *name;
     uint32_t kernels, tensors;
     const char *replay; /**< the path of what was recorded, or null */
+    uint32_t targets, reserved;
 } TessBundleInfo;
+
+typedef struct TessBundleTargetInfo {
+    uint32_t size, flags;
+    const char *name, *arch;
+    uint64_t cpu_features; /**< that its code needs, bits of tess_cpu_features; of those that this library knows */
+    int32_t runs_here;     /**< whether this processor has all of them, and none was switched off when the bundle was opened */
+    int32_t reserved;
+} TessBundleTargetInfo;
 
 typedef struct TessBundleKernelInfo {
     uint32_t size, flags;
@@ -105,6 +114,7 @@ typedef struct TessBundleKernelInfo {
 
 /** TESS_NO_SUCH where `index` is not below the count. */
 int32_t tess_bundle_info(const TessBundle *bundle, TessBundleInfo *info);
+int32_t tess_bundle_target_info(const TessBundle *bundle, uint32_t index, TessBundleTargetInfo *info);
 int32_t tess_bundle_kernel_info(const TessBundle *bundle, uint32_t index, TessBundleKernelInfo *info);
 /** The name of a tensor, null where there is none; tensors are in the order of their names. */
 const char *tess_bundle_tensor_name(const TessBundle *bundle, uint32_t index);

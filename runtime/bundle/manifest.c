@@ -72,22 +72,27 @@ static int is_host(const char *arch) {
 #endif
 }
 
-static int has_feature(const Reader *r, const char *name) {
+/* The bit of a feature, or 0 where this library does not know it. */
+static uint64_t feature_of(const char *name) {
     int bit;
     for (bit = 0; tess_cpu_feature_name(bit); ++bit)
-        if (strcmp(tess_cpu_feature_name(bit), name) == 0) return (int)(r->features >> bit & 1);
+        if (strcmp(tess_cpu_feature_name(bit), name) == 0) return UINT64_C(1) << bit;
     return 0;
 }
 
 static void read_target(Reader *r) {
     TessBundleTarget *target = add_low(r, sizeof *target);
-    const char *name = plain_text(r, "name");
-    int runs_here = is_host(plain_text(r, "arch"));
+    if (!target) return;
+    target->name = plain_text(r, "name");
+    target->arch = plain_text(r, "arch");
+    target->runs_here = is_host(target->arch);
     if (tess_fields_next(&r->f, "features", TESS_JSON_ARRAY))
-        while (tess_fields_item(&r->f, TESS_JSON_STRING)) runs_here &= has_feature(r, tess_fields_string(&r->f));
+        while (tess_fields_item(&r->f, TESS_JSON_STRING)) {
+            const uint64_t feature = feature_of(tess_fields_string(&r->f));
+            target->features |= feature;
+            target->runs_here &= (feature & r->features) != 0;
+        }
     if (!tess_fields_end(&r->f)) return;
-    target->name = name;
-    target->runs_here = runs_here;
     if (++r->b->n_targets > TESS_BUNDLE_MAX_TARGETS) refuse(r, "at most 64 targets");
 }
 

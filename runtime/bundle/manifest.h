@@ -18,8 +18,9 @@ typedef struct TessBundleMember {
 } TessBundleMember;
 
 typedef struct TessBundleTarget {
-    const char *name;
-    int runs_here;
+    const char *name, *arch;
+    uint64_t features; /**< those that this library knows */
+    int32_t runs_here;
 } TessBundleTarget;
 
 typedef struct TessBundleLibrary {

@@ -357,6 +357,21 @@ int32_t tess_bundle_info(const TessBundle *b, TessBundleInfo *info) {
     info->kernels = (uint32_t)b->n_kernels;
     info->tensors = (uint32_t)b->n_tensors;
     info->replay = b->replay;
+    info->targets = (uint32_t)b->n_targets;
+    info->reserved = 0;
+    return TESS_OK;
+}
+
+int32_t tess_bundle_target_info(const TessBundle *b, uint32_t index, TessBundleTargetInfo *info) {
+    if (!b || !info) return TESS_NULL_ARGUMENT;
+    if (info->size < sizeof *info) return TESS_STRUCT_SIZE;
+    if (index >= (uint32_t)b->n_targets) return TESS_NO_SUCH;
+    info->flags = 0;
+    info->name = b->targets[index].name;
+    info->arch = b->targets[index].arch;
+    info->cpu_features = b->targets[index].features;
+    info->runs_here = b->targets[index].runs_here;
+    info->reserved = 0;
     return TESS_OK;
 }
 

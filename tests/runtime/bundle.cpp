@@ -58,6 +58,15 @@ TEST_CASE("A bundle gives the kernels whose code runs here", "[bundle]") {
     CHECK(info.kernels == 3);
     CHECK(info.tensors == 2);
     CHECK(info.replay == nullptr);
+    REQUIRE(info.targets == 3);
+    for (uint32_t t = 0; t < 3; t++) {
+        TessBundleTargetInfo target{};
+        target.size = sizeof target;
+        REQUIRE(tess_bundle_target_info(open.bundle, t, &target) == TESS_OK);
+        CHECK(std::string(target.name) == std::vector<std::string>{"never", "base", "far"}[t]);
+        CHECK(target.runs_here == (t == 1));
+        CHECK((target.cpu_features != 0) == (t == 0));
+    }
     TessBundleKernelInfo kernel{};
     kernel.size = sizeof kernel;
     REQUIRE(tess_bundle_kernel_info(open.bundle, 0, &kernel) == TESS_OK);
