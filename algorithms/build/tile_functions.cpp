@@ -307,7 +307,7 @@ Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key, Span call
     return select(f.index(key) <= f.index(query), scores, number(scores, -INFINITY));
 }
 
-Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller) {
+Moments moments(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     const DType type = x.dtype();
     const std::vector<Tile> parts = x.builder().fold(moments_monoid(type), {x}, names_of(over));
@@ -315,7 +315,20 @@ Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon
     // Rounding may leave less than 0. Equal elements beside which epsilon is nothing have a variance of 0.
     const Tile variance = max(fma(-rest, rest, parts[3] / n), 0);
     const Tile scale = rsqrt(max(fma(epsilon, near * near, variance), type == DType::f64 ? 0x1p-1022 : 0x1p-126)).named("scale");
-    return (fma(x, near, -parts[2]) - rest) * scale;
+    return {near, parts[2], rest, variance, scale};
+}
+
+Tile Moments::normalize(const Tile &x) const { return (fma(x, near, -shift) - rest) * scale; }
+Tile Moments::mean() const { return (shift + rest) / near; }
+Tile Moments::variance() const { return spread / near / near; }
+Tile Moments::inverse_deviation() const { return scale * near; }
+Moments Moments::changed(const std::function<Tile(const Tile &)> &change) const {
+    return {change(near), change(shift), change(rest), change(spread), change(scale)};
+}
+
+Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return moments(x, over, epsilon).normalize(x);
 }
 
 Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon, Span caller) {
@@ -373,6 +386,12 @@ Tile logsumexp(const Tile &x, const Dim &over, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     const LogSum all(x, over);
     return all.log_sum + all.shift;
+}
+
+Tile log_softmax(const Tile &x, const Dim &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    const LogSum all(x, over);
+    return x - all.shift - all.log_sum;
 }
 
 Tile logsumexp_above(const Tile &own, const Tile &x, const Dim &over, Span caller) {

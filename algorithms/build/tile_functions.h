@@ -1,6 +1,8 @@
 // The tile functions of the standard vocabulary. Each is a few lines over the grammar; write your own the same way.
 // Shapes are named dims; a mismatch is a UserError shape.* that names the tile, the dim and the rule.
 #pragma once
+#include <functional>
+
 #include "algorithms/build/builder.h"
 
 namespace tessera {
@@ -122,10 +124,21 @@ Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, con
                     Span caller = std::source_location::current());
 // Scores where key <= query, -inf elsewhere.
 Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key, Span caller = std::source_location::current());
+// What normalizing over some dims needs of x, and what it knows on the way. Stages welford, near, rest and scale.
+struct Moments {
+    Tile near, shift, rest, spread, scale;  // the moments are of x near: mean shift + rest, variance `spread`; scale is 1 / deviation
+
+    Tile normalize(const Tile &x) const;  // (x - mean) / sqrt(variance + epsilon)
+    Tile mean() const;
+    Tile variance() const;           // of the population: the mean of squared differences
+    Tile inverse_deviation() const;  // 1 / sqrt(variance + epsilon)
+    // The same with each of the tiles changed: read at other dims.
+    Moments changed(const std::function<Tile(const Tile &)> &change) const;
+};
+Moments moments(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller = std::source_location::current());
 // (x - mean) / sqrt(variance + epsilon) over `over`, epsilon > 0, of any finite x. Each is off by a few units in the last place of the larger
 // of itself and the results' root mean square, however far from 0 the mean is: what rounding it leaves of the differences is subtracted
-// too. Rows that reach beyond 2^47 are taken times 2^-82 (of f64: 2^495, 2^-530). A row with an infinity or NaN gives NaN. Stages welford,
-// near, rest and scale.
+// too. Rows that reach beyond 2^47 are taken times 2^-82 (of f64: 2^495, 2^-530). A row with an infinity or NaN gives NaN.
 Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller = std::source_location::current());
 // normalized(x) * gamma + beta.
 Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon = 1e-5,
@@ -133,6 +146,8 @@ Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &ov
 // log(sum(exp(x))) over `over` with no overflow on the way; stages max, shift, sum. Of infinities it is what the formula says: of -inf only
 // -inf, with an inf inf, with a NaN NaN.
 Tile logsumexp(const Tile &x, const Dim &over, Span caller = std::source_location::current());
+// x - logsumexp(x) over `over`, as (x - shift) - log_sum: logarithms of softmax, which log(softmax(x)) would have as -inf below 2^-126.5.
+Tile log_softmax(const Tile &x, const Dim &over, Span caller = std::source_location::current());
 // logsumexp(x) - own, exact where both are far from 0: a cross entropy.
 Tile logsumexp_above(const Tile &own, const Tile &x, const Dim &over, Span caller = std::source_location::current());
 // x / sqrt(mean(x^2) + epsilon) * gamma (Zhang, Sennrich 2019), epsilon > 0, of any finite x: sums of squares that overflow are taken of

@@ -184,4 +184,29 @@ TEST_CASE("tile_functions: logsumexp of infinities is what the formula says") {
     CHECK(y[4] == x.values()[8]);
 }
 
+TEST_CASE("moments: mean, variance and deviation beside double, also far from 0", "[moments]") {
+    const int64_t n = 100;
+    for (double far : {0.0, 1e5, 1e30}) {
+        Builder f("moments");
+        const Dim N = f.dim("N");
+        const Tile x = f.input("x", {N});
+        const Moments of = moments(x, {N}, f.scalar(DType::f32, 1e-5));
+        f.output("mean", of.mean())
+            .output("variance", of.variance())
+            .output("inverse", of.inverse_deviation())
+            .output("y", of.normalize(x));
+        std::vector<double> values;
+        for (int64_t i = 0; i < n; i++)
+            values.push_back(static_cast<float>(far + std::cos(static_cast<double>(i)) * std::max(1.0, far / 64)));
+        double mean = 0, variance = 0;
+        for (double v : values) mean += v / n;
+        for (double v : values) variance += (v - mean) * (v - mean) / n;
+        const std::map<std::string, Array> got = evaluate(f.build(), {{"x", Array(DType::f32, {n}, values)}});
+        CHECK(got.at("mean").values()[0] == Approx(mean).epsilon(1e-6));
+        if (far < 1e18) CHECK(got.at("variance").values()[0] == Approx(variance).epsilon(1e-5));
+        CHECK(got.at("inverse").values()[0] == Approx(1 / std::sqrt(variance + 1e-5)).epsilon(1e-5));
+        CHECK(got.at("y").values()[3] == Approx((values[3] - mean) / std::sqrt(variance + 1e-5)).epsilon(1e-4));
+    }
+}
+
 }  // namespace tessera::test_tile_functions
