@@ -294,6 +294,49 @@ Value Context::by_channel(const Value &value, size_t rank) {
     return with_axes(value, std::move(axes));
 }
 
+Value Context::concatenated(const std::vector<Value> &parts, size_t axis) {
+    std::vector<Expr> extents;
+    for (const Axis &a : parts[0].axes) extents.push_back(a.extent);
+    Expr all = 0;
+    for (const Value &p : parts) {
+        if (p.axes.size() != extents.size()) refuse("its inputs have different ranks.", "Check the exporter.");
+        all = all + p.axes[axis].extent;
+        for (size_t i = 0; i < extents.size(); i++)
+            if (i != axis && !space.same(extents[i], p.axes[i].extent))
+                refuse("axis " + std::to_string(i) + " of its inputs has " + brief(extents[i]) + " and " + brief(p.axes[i].extent) +
+                           " elements.",
+                       "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+    }
+    extents[axis] = all;
+    // Dims as the first part has them, so that its order of memory stays.
+    std::vector<Axis> axes;
+    for (size_t i = 0; i < extents.size(); i++) axes.push_back(new_axis(extents[i], axes));
+    Expr begin = 0;
+    Expr value;
+    std::vector<Expr> pieces, ends;
+    for (const Value &p : parts) {
+        std::vector<Expr> index;
+        for (const Axis &a : axes) index.push_back(tessera::onnx::at(a));
+        if (!axes[axis].dim.empty()) index[axis] = variable(axes[axis].dim) - begin;
+        const Tile t = read(p, index, axes);
+        const Expr next = begin + p.axes[axis].extent;
+        pieces.push_back(t.value()), ends.push_back(next);
+        begin = next;
+    }
+    const Expr along = variable(axes[axis].dim);
+    for (size_t i = parts.size(); i-- > 0;) {
+        const Expr from = i ? ends[i - 1] : Expr(0);
+        if (parts[i].axes[axis].extent.is_constant(0)) continue;
+        const Expr inside = i ? along >= space.simplified(from) && along < space.simplified(ends[i]) : along < space.simplified(ends[i]);
+        const Expr guarded = parts.size() > 1 ? read_where(pieces[i], inside) : pieces[i];
+        value = value.defined() ? select(along < space.simplified(ends[i]), guarded, value) : guarded;
+    }
+    if (!value.defined()) value = pieces[0];
+    std::vector<std::string> dims;
+    for (const Axis &a : axes) dims.push_back(a.dim);
+    return result(Tile(&f, value, dims), axes, parts[0].dtype);
+}
+
 Value Context::constant(Array array) const {
     Value value;
     value.dtype = array.dtype;

@@ -161,6 +161,8 @@ public:
     static Tile in_order(const Tile &tile, const std::vector<Axis> &axes);
     // The value with other axes of as many elements in the same order; the tile stays.
     Value with_axes(const Value &value, std::vector<Axis> axes);
+    // Values of one rank behind each other along an axis. UserError onnx.broadcast.
+    Value concatenated(const std::vector<Value> &parts, size_t axis);
     // One number a channel, (C), as axes (1, C, 1, …).
     Value by_channel(const Value &value, size_t rank);
     // The tile with its dims in the order of the operand that has the most.

@@ -7,7 +7,19 @@ namespace tessera::onnx {
 std::vector<Operator> all_operators() {
     std::vector<Operator> all = arithmetic_operators();
     for (Operator &o : all) o.is_element_wise = true;
-    for (const auto &part : {shape_operators(), reduction_operators(), network_operators(), sampling_operators(), recurrent_operators()})
+    for (const auto &part : {
+             shape_operators(),
+             reduction_operators(),
+             network_operators(),
+             sampling_operators(),
+             recurrent_operators(),
+             loss_operators(),
+             normalization_operators(),
+             attention_operators(),
+             state_operators(),
+             known_operators(),
+             feature_operators(),
+         })
         all.insert(all.end(), part.begin(), part.end());
     for (const auto &part : {signal_operators(), placing_operators(), grid_operators(), loop_operators(), training_operators()})
         all.insert(all.end(), part.begin(), part.end());

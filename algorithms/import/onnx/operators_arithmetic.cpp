@@ -265,6 +265,8 @@ std::vector<Operator> arithmetic_operators() {
         {"HardSwish", [](Context &c) { return of_one(c, [](const Tile &x) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }); }},
         {"Mish", [](Context &c) { return of_one(c, [](const Tile &x) { return x * tanh(softplus(x)); }); }},
         {"Swish", [](Context &c) { return of_one(c, [&](const Tile &x) { return x * sigmoid(x * c.node.real("alpha", 1)); }); }},
+        {"SwiGLU",
+         [](Context &c) { return of_two(c, [&](const Tile &a, const Tile &b) { return a * sigmoid(a * c.node.real("alpha", 1)) * b; }); }},
         {"Shrink",
          [](Context &c) {
              const double lambda = c.node.real("lambd", 0.5), bias = c.node.real("bias", 0);

@@ -1,4 +1,4 @@
-// Products, convolutions, pools and normalizations. With several axes of pixels the channels lie innermost in memory, whatever ONNX's
+// Products, convolutions and pools. With several axes of pixels the channels lie innermost in memory, whatever ONNX's
 // order: stages are (N, pixels, channels).
 #include <algorithm>
 #include <cmath>
@@ -390,80 +390,6 @@ std::vector<Value> global_pool(Context &c) {
     return {c.result(sum / Tile(&c.f, cast(type, c.space.simplified(count)), {}), result, x.dtype)};
 }
 
-std::vector<Value> batch_normalization(Context &c) {
-    const Value &x = c.in(0);
-    if (c.node.integer("training_mode", 0)) c.refuse("it trains.", "Export the model for inference.");
-    const double epsilon = c.node.real("epsilon", 1e-5);
-    const size_t rank = std::max<size_t>(x.axes.size(), 2);
-    const Value &gamma = c.in(1), &beta = c.in(2), &mean = c.in(3), &variance = c.in(4);
-    // Constants give one factor and one summand a channel, made in double.
-    if (gamma.is_constant() && beta.is_constant() && mean.is_constant() && variance.is_constant()) {
-        const std::vector<double> g = gamma.constant->values(), b = beta.constant->values(), m = mean.constant->values(),
-                                  v = variance.constant->values();
-        std::vector<double> factor, summand;
-        for (size_t i = 0; i < g.size(); i++) {
-            factor.push_back(g[i] / std::sqrt(v[i] + epsilon));
-            summand.push_back(b[i] - m[i] * factor.back());
-        }
-        const auto n = static_cast<int64_t>(g.size());
-        Value scale = c.constant(Array(gamma.dtype, {n}, factor)), shift = c.constant(Array(gamma.dtype, {n}, summand));
-        scale.axes = gamma.axes, shift.axes = beta.axes;
-        scale.name = gamma.name + "_scale", shift.name = beta.name + "_shift";
-        return c.element_wise({x, c.by_channel(scale, rank), c.by_channel(shift, rank)}, x.dtype,
-                              [](const std::vector<Tile> &t) { return fma(t[0], t[1], t[2]); });
-    }
-    return c.element_wise({x, c.by_channel(gamma, rank), c.by_channel(beta, rank), c.by_channel(mean, rank), c.by_channel(variance, rank)},
-                          x.dtype, [&](const std::vector<Tile> &t) { return (t[0] - t[3]) / sqrt(t[4] + epsilon) * t[1] + t[2]; });
-}
-
-// x normalized over some of its axes; mean and 1 / deviation beside it.
-Tile normalized_over(Context &c, const Tile &t, const std::vector<std::string> &over, double epsilon) {
-    std::vector<Dim> dims;
-    for (const std::string &d : over) dims.push_back(c.f.dim_named(d));
-    return Context::ordered(normalized(t, dims, c.f.scalar(t.dtype(), epsilon)), {t});
-}
-
-std::vector<Value> layer_normalization(Context &c) {
-    const Value &x = c.in(0);
-    const double epsilon = c.node.real("epsilon", 1e-5);
-    const int64_t axis = c.axis(c.node.integer("axis", -1), x.rank());
-    for (size_t i = 1; i < c.node.outputs.size(); i++)
-        if (!c.node.outputs[i].empty()) c.refuse("it gives means or deviations too.", "Export the model without them.");
-    std::vector<Axis> axes;
-    const Tile t = c.spread(x, axes);
-    std::vector<std::string> over;
-    for (size_t i = static_cast<size_t>(axis); i < axes.size(); i++) over.push_back(axes[i].dim);
-    std::vector<Value> values = {c.result(normalized_over(c, t, over, epsilon), axes, x.dtype), c.in(1)};
-    if (c.has(2)) values.push_back(c.in(2));
-    return c.element_wise(values, x.dtype, [](const std::vector<Tile> &v) { return v.size() == 2 ? v[0] * v[1] : v[0] * v[1] + v[2]; });
-}
-
-std::vector<Value> rms_normalization(Context &c) {
-    const Value &x = c.in(0);
-    const double epsilon = c.node.real("epsilon", 1e-5);
-    const int64_t axis = c.axis(c.node.integer("axis", -1), x.rank());
-    std::vector<Axis> axes;
-    const Tile t = c.spread(x, axes);
-    std::vector<std::string> over;
-    Expr count = 1;
-    for (size_t i = static_cast<size_t>(axis); i < axes.size(); i++) over.push_back(axes[i].dim), count = count * axes[i].extent;
-    const Tile squares = c.f.fold(sum_monoid(t.dtype()), {t * t}, over)[0].named("squares");
-    const Tile number(&c.f, cast(t.dtype(), c.space.simplified(count)), {});
-    const Value y = c.result(Context::ordered(t / sqrt(squares / number + epsilon), {t}), axes, x.dtype);
-    return c.element_wise({y, c.in(1)}, x.dtype, [](const std::vector<Tile> &v) { return v[0] * v[1]; });
-}
-
-std::vector<Value> instance_normalization(Context &c) {
-    const Value &x = c.in(0);
-    std::vector<Axis> axes;
-    const Tile t = c.spread(x, axes);
-    std::vector<std::string> over;
-    for (size_t i = 2; i < axes.size(); i++) over.push_back(axes[i].dim);
-    const Value y = c.result(normalized_over(c, t, over, c.node.real("epsilon", 1e-5)), axes, x.dtype);
-    return c.element_wise({y, c.by_channel(c.in(1), x.axes.size()), c.by_channel(c.in(2), x.axes.size())}, x.dtype,
-                          [](const std::vector<Tile> &v) { return v[0] * v[1] + v[2]; });
-}
-
 }  // namespace
 
 std::vector<Operator> network_operators() {
@@ -477,10 +403,6 @@ std::vector<Operator> network_operators() {
         {"GlobalAveragePool", global_pool},
         {"GlobalMaxPool", global_pool},
         {"GlobalLpPool", global_pool},
-        {"BatchNormalization", batch_normalization},
-        {"LayerNormalization", layer_normalization},
-        {"RMSNormalization", rms_normalization},
-        {"InstanceNormalization", instance_normalization},
     };
 }
 

@@ -193,50 +193,8 @@ std::vector<Value> transpose_handler(Context &c) {
 std::vector<Value> concat(Context &c) {
     std::vector<Value> parts;
     for (size_t i = 0; i < c.inputs(); i++) parts.push_back(c.in(i));
-    const int64_t axis = c.axis(c.node.integer("axis", 1), parts[0].rank());
-    const auto at = static_cast<size_t>(axis);
-    std::vector<Expr> extents;
-    for (const Axis &a : parts[0].axes) extents.push_back(a.extent);
-    Expr all = 0;
-    for (const Value &p : parts) {
-        if (p.axes.size() != extents.size()) c.refuse("its inputs have different ranks.", "Check the exporter.");
-        all = all + p.axes[at].extent;
-        for (size_t i = 0; i < extents.size(); i++)
-            if (i != at && !c.space.same(extents[i], p.axes[i].extent))
-                c.refuse("axis " + std::to_string(i) + " of its inputs has " + brief(extents[i]) + " and " + brief(p.axes[i].extent) +
-                             " elements.",
-                         "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
-    }
-    extents[at] = all;
-    // Dims as the first part has them, so that its order of memory stays.
-    std::vector<Axis> axes;
-    for (size_t i = 0; i < extents.size(); i++) axes.push_back(c.new_axis(extents[i], axes));
-    Expr begin = 0;
-    Expr value;
-    std::vector<Expr> pieces, ends;
-    std::vector<std::string> order;
-    for (const Value &p : parts) {
-        std::vector<Expr> index = variables(axes);
-        if (!axes[at].dim.empty()) index[at] = variable(axes[at].dim) - begin;
-        const Tile t = c.read(p, index, axes);
-        const Expr next = begin + p.axes[at].extent;
-        pieces.push_back(t.value()), ends.push_back(next);
-        begin = next;
-    }
-    const Expr along = variable(axes[at].dim);
-    for (size_t i = parts.size(); i-- > 0;) {
-        const Expr from = i ? ends[i - 1] : Expr(0);
-        if (parts[i].axes[at].extent.is_constant(0)) continue;
-        const Expr inside =
-            i ? along >= c.space.simplified(from) && along < c.space.simplified(ends[i]) : along < c.space.simplified(ends[i]);
-        const Expr guarded = parts.size() > 1 ? read_where(pieces[i], inside) : pieces[i];
-        value = value.defined() ? select(along < c.space.simplified(ends[i]), guarded, value) : guarded;
-    }
-    if (!value.defined()) value = pieces[0];
-    std::vector<std::string> dims;
-    for (const Axis &a : axes) dims.push_back(a.dim);
-    Value made = c.result(Tile(&c.f, value, dims), axes, parts[0].dtype);
-    return {made};
+    const int64_t axis = c.axis(c.node.integer("axis", 1), parts.at(0).rank());
+    return {c.concatenated(parts, static_cast<size_t>(axis))};
 }
 
 // Elements begin, begin + step, … of an axis.

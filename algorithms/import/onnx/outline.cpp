@@ -126,7 +126,8 @@ std::vector<Part> parts_of(const Graph &graph, const std::map<const Node *, Node
         const auto fact = facts.find(&first);
         if (fact == facts.end() || !fact->second.folds || taken.count(anchor) || !find_operator(first.domain, first.op)) continue;
         bool one_output = true;
-        for (size_t i = 1; i < first.outputs.size(); i++) one_output &= first.outputs[i].empty() || readers[first.outputs[i]].empty();
+        for (size_t i = 1; i < first.outputs.size(); i++)
+            one_output &= first.outputs[i].empty() || (readers[first.outputs[i]].empty() && !outside.count(first.outputs[i]));
         if (!one_output || first.outputs.empty()) continue;
         std::vector<size_t> members = {anchor}, best = members;
         std::set<std::string> made = {first.outputs[0]};
