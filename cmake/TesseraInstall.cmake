@@ -14,7 +14,7 @@ set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tessera-generator EXPORT TesseraTargets COMPONENT python)
-install(TARGETS tessera_runtime tessera_load tessera_bundle EXPORT TesseraRuntime COMPONENT python)
+install(TARGETS tessera_runtime tessera_load tessera_bundle tessera_state EXPORT TesseraRuntime COMPONENT python)
 install(TARGETS tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel
   tessera_autotune tessera_generators EXPORT TesseraLibraries)
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}" COMPONENT python)
@@ -26,6 +26,7 @@ install(FILES runtime/abi/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" CO
 install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/abi" COMPONENT python)
 install(FILES runtime/load/load.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/load" COMPONENT python)
 install(FILES runtime/bundle/bundle.h runtime/bundle/replay.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/bundle" COMPONENT python)
+install(FILES runtime/state/cache.h runtime/state/state.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/state" COMPONENT python)
 install(FILES runtime/crypto/ed25519.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/crypto" COMPONENT python)
 # For GPUs: sources, since the libraries that they need are the application's choice.
 install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}" COMPONENT python)
@@ -40,7 +41,8 @@ install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-bundle.s
   DESTINATION "${schedules_dir}" COMPONENT python)
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" COMPONENT python FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
-install(DIRECTORY runtime/abi runtime/cpu runtime/load runtime/crypto runtime/bundle DESTINATION "${runtime_dir}" COMPONENT python FILES_MATCHING PATTERN "*.h" PATTERN "*.c")
+install(DIRECTORY runtime/abi runtime/cpu runtime/load runtime/crypto runtime/bundle runtime/state DESTINATION "${runtime_dir}" COMPONENT python
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.c" PATTERN "*.cpp")
 if(NOT SKBUILD)
   install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
 endif()
