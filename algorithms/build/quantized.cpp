@@ -95,4 +95,32 @@ Quantized quantize(const Tile &x, const std::string &name, const Quantization &h
     return q;
 }
 
+Tile codes_of(const Tile &steps, const Tile &zero, DType codes, bool saturate, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    if (is_float(codes)) {
+        if (static_cast<bool>(zero))
+            throw UserError("quantized.type", "codes_of: " + std::string(name_of(codes)) + " is a float, and has no zero point.");
+        return cast(codes, steps, Rounding::nearest_even, saturate);
+    }
+    const Tile whole = round(steps);
+    return cast(codes, static_cast<bool>(zero) ? whole + cast(whole.dtype(), zero) : whole, Rounding::nearest_even, true);
+}
+
+Quantized quantize_dynamic(const Tile &x, const std::string &name, const std::vector<Dim> &over, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    Builder &f = x.builder();
+    const std::vector<std::string> dims = names_of(over);
+    const auto folded = [&](const Monoid &monoid, const char *what) {
+        return (dims.empty() ? x : f.fold(monoid, {x}, dims)[0]).named(name + what);
+    };
+    const Tile least = min(folded(min_monoid(x.dtype()), "_least"), 0.0), most = max(folded(max_monoid(x.dtype()), "_most"), 0.0);
+    const Tile range = most - least;
+    Quantized q;
+    q.dims = x.dims();
+    q.scales = (select(range == 0.0, f.scalar(x.dtype(), 1), range) / 255).named(name + "_scales");
+    q.zeros = cast(DType::i32, round(min(max(-least / q.scales, 0.0), 255.0)));
+    q.codes = codes_of(x / q.scales, q.zeros, DType::u8);
+    return q;
+}
+
 }  // namespace tessera

@@ -37,4 +37,15 @@ Tile dequantize(const Quantized &q, Span caller = std::source_location::current(
 // points, which are for what is not symmetric.
 Quantized quantize(const Tile &x, const std::string &name, const Quantization &how, Span caller = std::source_location::current());
 
+// What is stored of x, a number of steps: rounded to nearest even, moved by the zero point, an i32 tile or none, and saturated to the type.
+// Floats take no zero point (UserError quantized.type); `saturate` says whether what they do not hold becomes their largest number.
+Tile codes_of(const Tile &steps, const Tile &zero, DType codes, bool saturate = true, Span caller = std::source_location::current());
+
+// u8 codes of x whose scale and zero point are those of the elements over `over`, which is all of its dims or some: 0 and what is between
+// the least and the largest of them are 255 steps, and 0 is a code. Of nothing but zeros a step is 1 / 255. scale = (most - least) / 255,
+// zero = -least / scale, rounded and kept in 0 ..= 255 (ONNX's DynamicQuantizeLinear). x has no infinity and no NaN. Stages "<name>_least",
+// "<name>_most" and "<name>_scales"; `zeros` is an expression of type i32.
+Quantized quantize_dynamic(const Tile &x, const std::string &name, const std::vector<Dim> &over,
+                           Span caller = std::source_location::current());
+
 }  // namespace tessera

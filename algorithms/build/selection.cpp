@@ -75,6 +75,7 @@ Monoid largest_monoid(DType key, int count) {
 
 Tile order_key(const Tile &x, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
+    if (x.dtype() == DType::i32 || x.dtype() == DType::i64) return x;
     const DType type = key_type(x.dtype());
     const Tile zero(&x.builder(), constant(x.dtype(), 0), {});
     const Tile key = flipped(bitcast(type, select(x == zero, zero, x)));
@@ -86,17 +87,31 @@ Tile from_order_key(const Tile &key, Span caller) {
     return bitcast(key.dtype() == DType::i64 ? DType::f64 : DType::f32, flipped(key));
 }
 
-std::vector<Ranked> largest(const Tile &x, const Dim &over, int count, Span caller) {
-    const SpanScope line = SpanScope::entered(caller);
-    Builder &f = x.builder();
-    const Tile key = order_key(x);
+// The largest keys.
+static std::vector<Ranked> first(const Tile &key, const Dim &over, int count) {
+    Builder &f = key.builder();
     const std::vector<Tile> parts = f.fold(largest_monoid(key.dtype(), count), {key, cast(DType::i32, f.index(over))}, {over.name});
     std::vector<Ranked> result;
     for (size_t i = 0; i < parts.size(); i += 2) result.push_back({parts[i], parts[i + 1]});
     return result;
 }
 
-Ranked sorted(const Tile &x, const Dim &over, Span caller) {
+// Keys in the opposite order: all bits flipped, which is its own inverse.
+static Tile opposite(const Tile &key) { return Tile(&key.builder(), !key.value(), key.dims()); }
+
+std::vector<Ranked> largest(const Tile &x, const Dim &over, int count, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return first(order_key(x), over, count);
+}
+
+std::vector<Ranked> smallest(const Tile &x, const Dim &over, int count, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    std::vector<Ranked> all = first(opposite(order_key(x)), over, count);
+    for (Ranked &r : all) r.key = opposite(r.key);
+    return all;
+}
+
+Ranked sorted(const Tile &x, const Dim &over, Order order, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     if (over.kind != DimKind::fixed || over.value < 1)
         throw UserError("shape.sorted", "sorted: expected a fixed dim of at least one element, since the network depends on it; '" +
@@ -108,7 +123,7 @@ Ranked sorted(const Tile &x, const Dim &over, Span caller) {
     const Expr i = variable(S.name);
     std::vector<std::string> dims = x.dims();
     std::replace(dims.begin(), dims.end(), over.name, S.name);
-    const Tile all = order_key(x);
+    const Tile all = order == Order::upwards ? order_key(x) : opposite(order_key(x));
     Tile key = all.at({{over.name, i}}, dims);
     if (n > over.value) {
         const Expr inside = i < Expr(over.value);
@@ -140,7 +155,7 @@ Ranked sorted(const Tile &x, const Dim &over, Span caller) {
         std::replace(kept_dims.begin(), kept_dims.end(), S.name, over.name);
         return tile.at({{S.name, variable(over.name)}}, kept_dims);
     };
-    return {kept(key), kept(at)};
+    return {order == Order::upwards ? kept(key) : opposite(kept(key)), kept(at)};
 }
 
 }  // namespace tessera

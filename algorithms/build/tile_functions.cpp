@@ -63,7 +63,30 @@ Tile operator+(const Operand &a, const Operand &b) { return combined(Op::add, a,
 Tile operator-(const Operand &a, const Operand &b) { return combined(Op::sub, a, b); }
 Tile operator*(const Operand &a, const Operand &b) { return combined(Op::mul, a, b); }
 Tile operator/(const Operand &a, const Operand &b) { return combined(Op::div, a, b); }
-Tile operator%(const Operand &a, const Operand &b) { return combined(Op::mod, a, b); }
+
+// The rest of a truncated division of f64. A quotient that rounding took over a whole number gives a rest of the other sign.
+static Tile rest_of(const Tile &a, const Tile &b) {
+    const Tile rest = fma(-trunc(a / b), b, a);
+    const Tile right = select(rest * a < 0.0, rest + select(a < 0.0, -abs(b), abs(b)), rest);
+    const Tile kept = select(abs(b) == INFINITY && abs(a) < INFINITY, a, right);
+    return select(kept == 0.0, a * 0.0, kept);
+}
+
+Tile fmod(const Tile &x, const Tile &y, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    return cast(x.dtype(), rest_of(cast(DType::f64, x), cast(DType::f64, y)));
+}
+
+Tile operator%(const Operand &a, const Operand &b) {
+    const SpanScope line = SpanScope::entered(a.where());
+    const Tile x = a.beside(b), y = b.beside(a);
+    if (!is_float(x.dtype()) || x.dtype() != y.dtype()) return binary(Op::mod, x, y);
+    const Tile by = cast(DType::f64, y), rest = rest_of(cast(DType::f64, x), by);
+    const Tile zero(&x.builder(), constant(DType::f64, 0.0), {}), minus(&x.builder(), constant(DType::f64, -0.0), {});
+    const Tile sided = select((rest < 0.0) != (by < 0.0), rest + by, rest);
+    return Tile(&x.builder(), cast(x.dtype(), select(rest == 0.0, select(by < 0.0, minus, zero), sided).value()), both(x, y));
+}
+
 Tile operator<(const Operand &a, const Operand &b) { return combined(Op::lt, a, b); }
 Tile operator<=(const Operand &a, const Operand &b) { return combined(Op::le, a, b); }
 Tile operator>(const Operand &a, const Operand &b) { return reversed(Op::lt, a, b); }
@@ -253,7 +276,8 @@ Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over, Span caller
             if (std::find(t.dims().begin(), t.dims().end(), d) == t.dims().end())
                 throw UserError("shape.dot", "dot: both operands must have the summed dim '" + d + "'; " + t.describe() + " has " +
                                                  join(t.dims()) + ".");
-    DType type = is_float(a.dtype()) ? f->numerics().accumulate : a.dtype();
+    const bool is_wide = a.dtype() == DType::f64 || b.dtype() == DType::f64;
+    const DType type = is_wide ? DType::f64 : is_float(a.dtype()) ? f->numerics().accumulate : a.dtype();
     // An operand of that type stands where it was made.
     const auto as_type = [&](const Tile &t) { return t.dtype() == type ? t : cast(type, t); };
     return f->fold(dot_monoid(type), {as_type(a), as_type(b)}, dims)[0];

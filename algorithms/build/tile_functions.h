@@ -23,7 +23,7 @@ private:
 };
 
 // Element-wise, broadcasting by dim name. All operations that expressions have (op.h): division and % of integers round down, && and ||
-// are of bool tiles and bits of integers. A number stands for a constant tile of the other's type, on either side of an operator, which
+// are of bool tiles and bits of integers. % of floats has the sign of b too, as Python's has (fmod, below, has that of a). A number stands for a constant tile of the other's type, on either side of an operator, which
 // that type must hold (UserError expr.number): a tile of integers times 0.5 is written with a cast.
 Tile operator+(const Operand &a, const Operand &b);
 Tile operator-(const Operand &a, const Operand &b);
@@ -58,6 +58,8 @@ Tile floor(const Tile &x, Span caller = std::source_location::current());
 Tile ceil(const Tile &x, Span caller = std::source_location::current());
 Tile round(const Tile &x, Span caller = std::source_location::current());  // to nearest, ties to even
 Tile trunc(const Tile &x, Span caller = std::source_location::current());
+// x - y trunc(x / y), as C's fmod: exact where the quotient has at most 53 bits, NaN where x is infinite or y is 0.
+Tile fmod(const Tile &x, const Tile &y, Span caller = std::source_location::current());
 Tile cast(DType type, const Tile &a, Rounding rounding = Rounding::nearest_even, bool saturate = false,
           Span caller = std::source_location::current());
 Tile bitcast(DType type, const Tile &a, Span caller = std::source_location::current());
@@ -106,7 +108,7 @@ Tile rename(const Tile &x, const Dim &from, const Dim &to, Span caller = std::so
 Tile stack(const std::vector<Tile> &tiles, const Dim &along, Span caller = std::source_location::current());
 
 // Sum of products over `over`, or over every dim that a and b share and is a's last: (…, K) x (K, …). fma by fma in the
-// accumulate type, in increasing index.
+// accumulate type, or in f64 where an operand is, in increasing index.
 Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over = {}, Span caller = std::source_location::current());
 
 // Folds over one dim.

@@ -1,9 +1,11 @@
 // The tile functions, by the names that they have in C++. Those that take a dim take its name here.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "algorithms/build/convolution.h"
+#include "algorithms/build/indexing.h"
 #include "algorithms/build/quantized.h"
 #include "algorithms/build/random.h"
 #include "algorithms/build/selection.h"
@@ -56,6 +58,9 @@ void declare_elementwise(nb::module_ &m) {
         nb::call_guard<CallingLine>());
     m.def(
         "atan2", [](const Tile &y, const Tile &x) { return atan2(y, x); }, nb::arg("y"), nb::arg("x"), nb::call_guard<CallingLine>());
+    m.def(
+        "fmod", [](const Tile &x, const Tile &y) { return fmod(x, y); }, nb::arg("x"), nb::arg("y"),
+        "The rest of a division, with the sign of x; x % y has that of y.", nb::call_guard<CallingLine>());
     m.def(
         "fma", [](const Tile &a, const Tile &b, const Tile &c) { return fma(a, b, c); }, nb::arg("a"), nb::arg("b"), nb::arg("c"),
         nb::call_guard<CallingLine>());
@@ -150,25 +155,85 @@ void declare_folds(nb::module_ &m) {
             return stack(tiles, dim_of(tiles[0], along));
         },
         nb::arg("tiles"), nb::arg("along"), nb::call_guard<CallingLine>());
+}
+
+nb::list ranked(const std::vector<Ranked> &all) {
+    nb::list result;
+    for (const Ranked &r : all) result.append(nb::make_tuple(r.key, r.at));
+    return result;
+}
+
+void declare_selection(nb::module_ &m) {
     m.def(
-        "largest",
-        [](const Tile &x, const std::string &over, int count) {
-            std::vector<std::pair<Tile, Tile>> all;
-            nb::list result;
-            for (const Ranked &r : largest(x, dim_of(x, over), count)) result.append(nb::make_tuple(r.key, r.at));
-            return result;
-        },
+        "largest", [](const Tile &x, const std::string &over, int count) { return ranked(largest(x, dim_of(x, over), count)); },
         nb::arg("x"), nb::arg("over"), nb::arg("count"),
         nb::sig("def largest(x: tessera._core.Tile, over: str, count: int) -> list[tuple[tessera._core.Tile, tessera._core.Tile]]"),
-        "(key, position) of the largest elements, from the largest down; from_order_key gives the number.", nb::call_guard<CallingLine>());
+        "(key, position) of the largest elements, from the largest down; from_order_key gives the float of a key.",
+        nb::call_guard<CallingLine>());
+    m.def(
+        "smallest", [](const Tile &x, const std::string &over, int count) { return ranked(smallest(x, dim_of(x, over), count)); },
+        nb::arg("x"), nb::arg("over"), nb::arg("count"),
+        nb::sig("def smallest(x: tessera._core.Tile, over: str, count: int) -> list[tuple[tessera._core.Tile, tessera._core.Tile]]"),
+        "(key, position) of the smallest elements, from the smallest up.", nb::call_guard<CallingLine>());
     m.def(
         "sorted",
-        [](const Tile &x, const std::string &over) {
-            const Ranked r = sorted(x, dim_of(x, over));
+        [](const Tile &x, const std::string &over, bool downwards) {
+            const Ranked r = sorted(x, dim_of(x, over), downwards ? Order::downwards : Order::upwards);
             return nb::make_tuple(r.key, r.at);
         },
-        nb::arg("x"), nb::arg("over"),
-        nb::sig("def sorted(x: tessera._core.Tile, over: str) -> tuple[tessera._core.Tile, tessera._core.Tile]"),
+        nb::arg("x"), nb::arg("over"), nb::arg("downwards") = false,
+        nb::sig("def sorted(x: tessera._core.Tile, over: str, downwards: bool = False) -> tuple[tessera._core.Tile, tessera._core.Tile]"),
+        nb::call_guard<CallingLine>());
+}
+
+void declare_indexing(nb::module_ &m) {
+    m.def(
+        "from_end", [](const Tile &position, const std::string &in) { return from_end(position, position.builder().dim_named(in)); },
+        nb::arg("position"), nb::arg("dim"), "Positions that may count from the end, -1 being the last, as positions from the beginning.",
+        nb::call_guard<CallingLine>());
+    m.def(
+        "gather",
+        [](const Tile &x, const std::map<std::string, Tile> &at) {
+            std::vector<Position> positions;
+            for (const std::string &d : x.dims())  // in the order of x's dims
+                if (const auto it = at.find(d); it != at.end()) positions.push_back({dim_of(x, d), it->second});
+            for (const auto &[d, tile] : at)
+                if (std::find(x.dims().begin(), x.dims().end(), d) == x.dims().end()) positions.push_back({dim_of(x, d), tile});
+            return gather(x, positions);
+        },
+        nb::arg("x"), nb::arg("at"),
+        "x read along each of these dims at the positions beside it: gather(x, {\"V\": ids}). Positions outside become the nearest inside.",
+        nb::call_guard<CallingLine>());
+    m.def(
+        "one_hot",
+        [](const Tile &id, const std::string &classes, double on, double off, std::optional<Type> dtype) {
+            Builder &b = id.builder();
+            const DType type = dtype ? dtype->dtype : DType::f32;
+            return one_hot(id, b.dim_named(classes), b.scalar(type, on), b.scalar(type, off));
+        },
+        nb::arg("id"), nb::arg("classes"), nb::arg("on") = 1.0, nb::arg("off") = 0.0, nb::arg("dtype") = nb::none(),
+        "`on` where the class is the id, `off` elsewhere, as f32 unless a type is given; the dim `classes` comes last.",
+        nb::call_guard<CallingLine>());
+    m.def(
+        "scatter_into",
+        [](const Tile &x, const Monoid &monoid, const Tile &updates, const std::vector<Tile> &at) {
+            return scatter_into(x, monoid, updates, at);
+        },
+        nb::arg("x"), nb::arg("monoid"), nb::arg("updates"), nb::arg("at"), nb::call_guard<CallingLine>());
+    m.def(
+        "replace_at", [](const Tile &x, const Tile &updates, const std::vector<Tile> &at) { return replace_at(x, updates, at); },
+        nb::arg("x"), nb::arg("updates"), nb::arg("at"),
+        "x with the updates in its place, each at the position that `at` gives for each of x's dims; positions outside are dropped, and "
+        "the "
+        "last of several stays.",
+        nb::call_guard<CallingLine>());
+    m.def(
+        "einsum",
+        [](const std::vector<Tile> &operands, const Names &result) {
+            if (operands.empty()) refuse("shape.einsum", "einsum: expected at least one operand, got none");
+            return einsum(operands, dims_of(operands[0].builder(), result));
+        },
+        nb::arg("operands"), nb::arg("result"), "The sum over all dims that `result` lacks of the product of the operands.",
         nb::call_guard<CallingLine>());
 }
 
@@ -231,6 +296,11 @@ void declare_weights(nb::module_ &m) {
         nb::arg("builder"), nb::arg("name"), nb::arg("dims"), nb::arg("codes"), nb::arg("scales"), nb::arg("group") = 0,
         nb::arg("zeros") = nb::none(), nb::call_guard<CallingLine>());
     m.def(
+        "quantize_dynamic",
+        [](const Tile &x, const std::string &name, const Names &over) { return quantize_dynamic(x, name, dims_of(x.builder(), over)); },
+        nb::arg("x"), nb::arg("name"), nb::arg("over"),
+        "u8 codes of x with the scale and zero point of its least and largest elements over these dims.", nb::call_guard<CallingLine>());
+    m.def(
         "dequantize", [](const Quantized &q) { return dequantize(q); }, nb::arg("quantized"), nb::call_guard<CallingLine>());
 }
 
@@ -280,6 +350,8 @@ void declare_convolutions(nb::module_ &m) {
 void declare_functions(nb::module_ &m) {
     declare_elementwise(m);
     declare_folds(m);
+    declare_selection(m);
+    declare_indexing(m);
     declare_random(m);
     declare_weights(m);
     declare_convolutions(m);

@@ -13,10 +13,10 @@ from tessera._core import Dim as _Dim
 from tessera._core.expr import Expr, constant, extent, position
 from tessera._core.tile import (
     RandomStream, abs, atan, atan2, average_pool2d, bernoulli, bitcast, bounded, broadcast, ceil, conv1d, conv2d, cos, dequantize, dot,
-    dropout, erf, erfc, exp, exp_nonpositive, expm1, floor, fma, from_order_key, gelu, gelu_tanh, largest, layernorm, log, log1p,
-    logsumexp, mask_causal, max, max_pool2d, maximum, mean, min, minimum, multiply, normal, normalized, online_softmax, order_key,
-    product, relu, rename, rmsnorm, round, rsqrt, select, sigmoid, silu, sin, softmax, softplus, sorted, sqrt, stack, stop_gradient,
-    straight_through, sum, tanh, transpose, trunc, uniform)
+    dropout, einsum, erf, erfc, exp, exp_nonpositive, expm1, floor, fma, fmod, from_end, from_order_key, gather, gelu, gelu_tanh,
+    largest, layernorm, log, log1p, logsumexp, mask_causal, max, max_pool2d, maximum, mean, min, minimum, multiply, normal, normalized,
+    one_hot, online_softmax, order_key, product, quantize_dynamic, relu, rename, replace_at, rmsnorm, round, rsqrt, select, sigmoid,
+    silu, sin, smallest, softmax, softplus, sorted, sqrt, stack, stop_gradient, straight_through, sum, tanh, transpose, trunc, uniform)
 from tessera.declare import current_builder
 
 if TYPE_CHECKING:
@@ -71,6 +71,11 @@ def scatter(monoid: Monoid | _core.RawMonoid, inputs: Tile | Sequence[Tile], at:
     return current_builder().scatter(_raw(monoid), _list(inputs), _list(at), list(dims))
 
 
+def scatter_into(x: Tile, monoid: Monoid | _core.RawMonoid, updates: Tile, at: Tile | Sequence[Tile]) -> Tile:
+    """x with the updates combined into it, each at the position that `at` gives for each of x's dims; positions outside are dropped."""
+    return _core.tile.scatter_into(x, _raw(monoid), updates, _list(at))
+
+
 def update(name: str, state: Tile, index: Tile | Sequence[Tile], value: Tile) -> None:
     """state[index...] = value at every point of the value's dims, in the caller's memory."""
     current_builder().update(name, state, _list(index), value)
@@ -120,10 +125,10 @@ def _list(tiles: Tile | Sequence[Tile]) -> list[Tile]:
 
 __all__ = [
     "Expr", "RandomStream", "abs", "atan", "atan2", "average_pool2d", "bernoulli", "bitcast", "bounded", "broadcast", "call", "ceil",
-    "constant", "conv1d", "conv2d", "cos", "dequantize", "dim", "dot", "dropout", "erf", "erfc", "exp", "exp_nonpositive", "expm1",
-    "extent", "floor", "fma", "fold", "from_order_key", "gelu", "gelu_tanh", "index", "largest", "layernorm", "log", "log1p",
-    "logsumexp", "mask_causal", "max", "max_pool2d", "maximum", "mean", "min", "minimum", "multiply", "normal", "normalized",
-    "online_softmax", "order_key", "position", "product", "relu", "rename", "repeat", "rmsnorm", "round", "rsqrt", "scalar", "scan",
-    "scatter", "scope", "select", "sigmoid", "silu", "sin", "softmax", "softplus", "sorted", "sqrt", "stack", "state_range",
-    "stop_gradient", "straight_through", "sum", "suspend", "table", "tanh", "tile_of", "transpose", "trunc", "uniform", "update",
-    "verify_numerics"]
+    "constant", "conv1d", "conv2d", "cos", "dequantize", "dim", "dot", "dropout", "einsum", "erf", "erfc", "exp", "exp_nonpositive",
+    "expm1", "extent", "floor", "fma", "fmod", "fold", "from_end", "from_order_key", "gather", "gelu", "gelu_tanh", "index", "largest",
+    "layernorm", "log", "log1p", "logsumexp", "mask_causal", "max", "max_pool2d", "maximum", "mean", "min", "minimum", "multiply",
+    "normal", "normalized", "one_hot", "online_softmax", "order_key", "position", "product", "quantize_dynamic", "relu", "rename",
+    "repeat", "replace_at", "rmsnorm", "round", "rsqrt", "scalar", "scan", "scatter", "scatter_into", "scope", "select", "sigmoid",
+    "silu", "sin", "smallest", "softmax", "softplus", "sorted", "sqrt", "stack", "state_range", "stop_gradient", "straight_through",
+    "sum", "suspend", "table", "tanh", "tile_of", "transpose", "trunc", "uniform", "update", "verify_numerics"]

@@ -111,4 +111,43 @@ TEST_CASE("quantized: what is refused") {
     CHECK(refused({.zeros = DType::i8}, true) == "quantized.type");
 }
 
+TEST_CASE("quantized: dynamic codes are a u8, a step and a zero point of what is there") {
+    const std::vector<std::vector<double>> rows = {
+        {0, 2, -3, -2.5, 1.34, 0.5}, {1, 2.1, 1.3, 2.5, 3.34, 4}, {-1, -2, -1.5, -0.5, -3, -4}, {0, 0, 0, 0, 0, 0}};
+    Builder f("dynamic");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Quantized q = quantize_dynamic(f.input("x", {M, N}), "q", {N});
+    CHECK(q.scales.dims() == std::vector<std::string>{"M"});
+    f.output("codes", q.codes, DType::u8).output("scales", q.scales).output("zeros", q.zeros, DType::i32).output("back", dequantize(q));
+    std::vector<double> all;
+    for (const auto &row : rows) all.insert(all.end(), row.begin(), row.end());
+    const auto made = evaluate(f.build(), {{"x", Array(DType::f32, {4, 6}, all)}});
+    for (size_t m = 0; m < rows.size(); m++) {
+        float least = 0, most = 0;
+        for (double v : rows[m]) least = std::min(least, static_cast<float>(v)), most = std::max(most, static_cast<float>(v));
+        const float scale = (most == least ? 1.0f : most - least) / 255.0f;
+        const double zero = std::nearbyint(std::min(std::max(-least / scale, 0.0f), 255.0f));
+        CHECK(made.at("scales").values()[m] == static_cast<double>(scale));
+        CHECK(made.at("zeros").values()[m] == zero);
+        for (size_t n = 0; n < 6; n++) {
+            const double code = std::nearbyint(static_cast<float>(rows[m][n]) / scale) + zero;
+            CHECK(made.at("codes").values()[m * 6 + n] == std::min(std::max(code, 0.0), 255.0));
+            CHECK(std::abs(made.at("back").values()[m * 6 + n] - rows[m][n]) <= static_cast<double>(scale));
+        }
+    }
+}
+
+TEST_CASE("quantized: codes are rounded to even, moved and saturated") {
+    Builder f("codes");
+    const Dim N = f.dim("N");
+    const Tile x = f.input("x", {N}), zero = f.scalar(DType::i32, 10);
+    f.output("u", codes_of(x, zero, DType::u8), DType::u8).output("i", codes_of(x, {}, DType::i8), DType::i8);
+    f.output("f", cast(DType::f32, codes_of(x, {}, DType::f8e4m3fn)));
+    const auto made = evaluate(f.build(), {{"x", Array(DType::f32, {6}, {0.5, 1.5, -2.5, 1000, -1000, 2.4})}});
+    CHECK(made.at("u").values() == std::vector<double>{10, 12, 8, 255, 0, 12});
+    CHECK(made.at("i").values() == std::vector<double>{0, 2, -2, 127, -128, 2});
+    CHECK(made.at("f").values() == std::vector<double>{0.5, 1.5, -2.5, 448, -448, 2.5});
+    CHECK_THROWS_AS(codes_of(x, zero, DType::f8e4m3fn), UserError);
+}
+
 }  // namespace tessera::test_quantized

@@ -71,6 +71,23 @@ TEST_CASE("selection: the largest, downwards, the first of equals before the oth
         }
 }
 
+TEST_CASE("selection: the smallest and the largest of integers and floats, downwards sorts") {
+    const std::vector<double> row = {3, -7, 3, 0, 9, -7, 2, 9};
+    for (const DType type : {DType::f32, DType::i32, DType::i64}) {
+        Builder f("ranked");
+        const Dim N = f.dim("N", 8), K = f.dim("K", 3);
+        const Tile x = f.input("x", {N}, type);
+        std::vector<Tile> low, high;
+        for (const Ranked &r : smallest(x, N, 3)) low.push_back(r.at);
+        for (const Ranked &r : largest(x, N, 3)) high.push_back(r.at);
+        f.output("low", stack(low, K)).output("high", stack(high, K)).output("down", sorted(x, N, Order::downwards).at);
+        const auto made = evaluate(f.build(), {{"x", Array(type, {8}, row)}});
+        CHECK(made.at("low").values() == std::vector<double>{1, 5, 3});
+        CHECK(made.at("high").values() == std::vector<double>{4, 7, 0});
+        CHECK(made.at("down").values() == std::vector<double>{4, 7, 0, 2, 6, 3, 1, 5});
+    }
+}
+
 TEST_CASE("selection: sorted upwards for any length, stable") {
     for (int64_t n : {1, 2, 3, 7, 8, 29}) {
         const std::vector<double> row = awkward(static_cast<size_t>(n), static_cast<uint32_t>(n));

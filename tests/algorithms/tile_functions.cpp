@@ -121,6 +121,28 @@ TEST_CASE("tile_functions: a number stands for a tile of the same type, on eithe
     CHECK((equal((2 > x).value(), (x < 2).value()) && equal((2 >= x).value(), (x <= 2).value())));
 }
 
+TEST_CASE("tile_functions: remainders of floats have the sign of either operand") {
+    const double inf = INFINITY;
+    const std::vector<double> x = {-4.5, 7.25, 5, 4.5, -7.25, 8, 0, -0.0, -3, 3, 1, -1, inf, 1, NAN, 1e10, -6},
+                              y = {2, -3.5, 8, -2, 3.5, 5, -2, 2, inf, -inf, inf, -inf, 2, 0, 2, 3, 3};
+    for (const DType type : {DType::f32, DType::f64}) {
+        Builder f("rests", numerics_named(name_of(type)));
+        const Dim N = f.dim("N");
+        const Tile a = f.input("x", {N}), b = f.input("y", {N});
+        const auto n = static_cast<int64_t>(x.size());
+        const auto made =
+            evaluate(f.output("c", fmod(a, b)).output("floored", a % b).build(), {{"x", Array(type, {n}, x)}, {"y", Array(type, {n}, y)}});
+        for (size_t i = 0; i < x.size(); i++) {
+            const double rest = std::fmod(x[i], y[i]), sided = rest != 0 && (rest < 0) != (y[i] < 0) ? rest + y[i] : rest;
+            const double c = made.at("c").values()[i], floored = made.at("floored").values()[i];
+            INFO(x[i] << " " << y[i]);
+            CHECK((c == rest || (std::isnan(c) && std::isnan(rest))));
+            CHECK((floored == sided || (std::isnan(floored) && std::isnan(sided))));
+            if (rest == 0) CHECK((std::signbit(c) == std::signbit(x[i]) && std::signbit(floored) == std::signbit(y[i])));
+        }
+    }
+}
+
 TEST_CASE("tile_functions: a number that the tile's type does not hold is refused") {
     Builder f("f");
     const Dim M = f.dim("M");

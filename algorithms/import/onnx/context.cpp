@@ -373,13 +373,33 @@ std::string Context::stage_name() const {
     return space.fresh(node.outputs.empty() || node.outputs[0].empty() ? node.op : node.outputs[0]);
 }
 
+static bool is_stored_narrow(DType type) { return type == DType::u8 || type == DType::i8 || type == DType::f16 || type == DType::bf16; }
+
+Tile Context::as_stored(const Tile &tile) {
+    const Expr value = tile.value();
+    if (value.kind() != ExprKind::cast || !is_stored_narrow(value->args[0].type())) return tile;
+    return Tile(&tile.builder(), value->args[0], tile.dims());
+}
+
+Tile Context::as_stored(const Tile &tile, DType dtype) {
+    const Tile narrow = as_stored(tile);
+    return narrow.dtype() == dtype || !is_stored_narrow(dtype) ? narrow : cast(dtype, tile);
+}
+
 Value Context::kept(const Value &value) {
     Value made = value;
     if (!value.is_constant() && !value.is_known()) {
         made.tile = Tile(&f, space.resolved(value.tile.value()), value.tile.dims());
-        made.tile = made.tile.named(stage_name());
+        made.tile = as_stored(made.tile, value.dtype).named(stage_name());
     }
     return made;
+}
+
+Value Context::settled(const Value &value) {
+    if (value.is_constant() || value.is_known()) return value;
+    Expr e = value.tile.value();
+    while (e.kind() == ExprKind::cast) e = e->args[0];
+    return e.kind() == ExprKind::load || e.is_constant() ? value : kept(value);
 }
 
 }  // namespace tessera::onnx

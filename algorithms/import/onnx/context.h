@@ -167,8 +167,14 @@ public:
     Value by_channel(const Value &value, size_t rank);
     // The tile with its dims in the order of the operand that has the most.
     static Tile ordered(const Tile &tile, const std::vector<Tile> &operands);
+    // The tile in the type in which it is stored, where it has been rounded to one that is computed in another: bytes of codes. The second
+    // says which type holds it; types of half a byte stay as they are computed.
+    static Tile as_stored(const Tile &tile);
+    static Tile as_stored(const Tile &tile, DType dtype);
     // The value as a stage, where computing it again for each reader costs more than keeping it.
     Value kept(const Value &value);
+    // The same where it is not stored already: for what is read at positions that data tells, or by many windows.
+    Value settled(const Value &value);
     std::string stage_name() const;  // like the node's, fresh
 
     [[noreturn]] void refuse(const std::string &why, const std::string &remedy, const char *id = "onnx.unsupported") const;

@@ -87,7 +87,8 @@ Tile Binding::argument(const Tile &given, const std::string &tensor, size_t lead
         dims.push_back((*this)(own[d]));
         index[given.dims().at(leading + d)] = variable(dims.back());
     }
-    return Tile(&caller_.f, substitute(caller_.resolved(given.value()), index), dims);
+    const Tile stored = Context::as_stored(Tile(&caller_.f, caller_.resolved(given.value()), given.dims()));
+    return Tile(&caller_.f, substitute(stored.value(), index), dims);
 }
 
 Tile Binding::weight(const Weight &w, const std::string &tensor) {

@@ -9,6 +9,8 @@ std::vector<Operator> all_operators() {
     for (Operator &o : all) o.is_element_wise = true;
     for (const auto &part : {
              shape_operators(),
+             indexing_operators(),
+             quantized_operators(),
              reduction_operators(),
              network_operators(),
              sampling_operators(),
@@ -19,9 +21,12 @@ std::vector<Operator> all_operators() {
              state_operators(),
              known_operators(),
              feature_operators(),
+             signal_operators(),
+             placing_operators(),
+             grid_operators(),
+             loop_operators(),
+             training_operators(),
          })
-        all.insert(all.end(), part.begin(), part.end());
-    for (const auto &part : {signal_operators(), placing_operators(), grid_operators(), loop_operators(), training_operators()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }

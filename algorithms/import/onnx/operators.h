@@ -21,6 +21,8 @@ std::vector<Operator> arithmetic_operators();  // operators_arithmetic.cpp: elem
 std::vector<Operator> shape_operators();       // operators_shape.cpp: views, joins, slices
 std::vector<Operator> reduction_operators();   // operators_reduction.cpp: folds over axes
 std::vector<Operator> network_operators();     // operators_network.cpp: products, convolutions, pools
+std::vector<Operator> indexing_operators();    // operators_indexing.cpp: gathers, scatters, choices, Einstein's sums
+std::vector<Operator> quantized_operators();   // operators_quantized.cpp: codes, and products of them
 std::vector<Operator> sampling_operators();    // operators_sampling.cpp: resizing, transposed convolutions
 std::vector<Operator> recurrent_operators();   // operators_recurrent.cpp: LSTM, GRU, RNN
 std::vector<Operator> signal_operators();      // operators_signal.cpp: Fourier transforms, windows
@@ -35,6 +37,10 @@ std::vector<Operator> attention_operators();      // operators_attention.cpp: at
 std::vector<Operator> state_operators();          // operators_state.cpp: caches, convolutions and linear attention that go on
 std::vector<Operator> known_operators();          // operators_known.cpp: results whose extent elements decide, of constants
 std::vector<Operator> feature_operators();        // operators_features.cpp: n-grams
+
+// What handlers of several files call.
+// The value with other extents of as many elements in the same order. UserError onnx.reshape.
+Value reshaped(Context &c, const Value &x, const std::vector<Expr> &extents);
 
 const Operator *find_operator(const std::string &domain, const std::string &name);
 std::vector<Operator> all_operators();

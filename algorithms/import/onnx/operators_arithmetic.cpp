@@ -31,14 +31,8 @@ Tile divided(const Tile &a, const Tile &b) {
 }
 
 Tile remainder(Context &c, const Tile &a, const Tile &b) {
-    const bool truncates = c.node.integer("fmod", 0) != 0;
-    if (!is_float(a.dtype())) return truncates ? a - divided(a, b) * b : a % b;
-    if (!truncates) c.refuse("fmod is 0 for numbers that are no integers, which ONNX does not allow.", "Check the exporter.");
-    // Exact where the quotient has at most 53 bits; C's fmod is exact always.
-    const Tile wide_a = cast(DType::f64, a), wide_b = cast(DType::f64, b);
-    const Tile rest = fma(-trunc(wide_a / wide_b), wide_b, wide_a);
-    const Tile in_range = select(rest * wide_a < 0.0, rest + select(wide_a < 0.0, -abs(wide_b), abs(wide_b)), rest);
-    return cast(a.dtype(), in_range);
+    if (c.node.integer("fmod", 0) == 0) return a % b;
+    return is_float(a.dtype()) ? fmod(a, b) : a - divided(a, b) * b;
 }
 
 std::vector<Value> power(Context &c) {
@@ -126,6 +120,25 @@ Tile power_of_two(Context &c, const Tile &x, const std::string &rounding, bool s
     const Tile rounded = exponent + cast(DType::i32, up);
     const Tile power = select(rounded == 0.0, c.f.scalar(DType::i32, half), rounded << 23.0);
     return select(exponent == 255.0 || rounded == 255.0, c.f.scalar(DType::f32, NAN), bitcast(DType::f32, power));
+}
+
+std::vector<Value> bitcast_handler(Context &c) {
+    const auto number = static_cast<int32_t>(c.node.integer("to"));
+    const std::optional<DType> to = dtype_of(number);
+    if (!to) c.refuse("it makes " + type_name(number) + ", which Tessera does not have.", "Keep the first type.", "onnx.type");
+    const DType from = c.in(0).dtype;
+    if (*to == from) return {c.in(0)};
+    const DTypeTraits own = traits_of(from), made = traits_of(*to);
+    const auto is_byte = [](const DTypeTraits &t) { return t.kind != DTypeKind::real && t.bytes == 1 && !t.in_half_bytes; };
+    const bool bytes = is_byte(own) && is_byte(made), wide = is_arithmetic(from) && is_arithmetic(*to) && own.bytes == made.bytes;
+    if (!bytes && (!wide || is_byte(own)))
+        c.refuse(std::string("it takes the bits of ") + name_of(from) + " for those of " + name_of(*to) + ".",
+                 "Types of 4 or 8 bytes can be exchanged, and integers of one.", "onnx.type");
+    // A byte that is not 0 is true, as ONNX stores truths.
+    return c.element_wise({c.in(0)}, *to, [&](const Tiles &t) {
+        if (*to == DType::boolean) return truth(t[0]);
+        return bytes ? (from == DType::boolean ? cast(DType::i32, t[0]) : t[0]) : bitcast(*to, t[0]);
+    });
 }
 
 std::vector<Value> cast_handler(Context &c) {
@@ -296,6 +309,7 @@ std::vector<Operator> arithmetic_operators() {
         {"IsInf", is_infinite},
         {"Where", where},
         {"Cast", cast_handler},
+        {"BitCast", bitcast_handler},
         {"CastLike", [](Context &c) { return cast_to(c, c.in(1).dtype); }},
         {"Identity", same},
         {"Dropout", dropout},

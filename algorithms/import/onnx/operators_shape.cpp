@@ -38,8 +38,9 @@ std::vector<Value> size_handler(Context &c) {
     return {c.integers_value({all}, {})};
 }
 
-// The value with other extents of as many elements in the same order. Where extents of both go together the index is taken apart there
-// alone, so that a reshape that splits one axis divides nothing else.
+}  // namespace
+
+// Where extents of both go together the index is taken apart there alone, so that a reshape that splits one axis divides nothing else.
 Value reshaped(Context &c, const Value &x, const std::vector<Expr> &extents) {
     std::vector<Expr> from;
     for (const Axis &a : x.axes) from.push_back(c.space.simplified(a.extent));
@@ -82,6 +83,8 @@ Value reshaped(Context &c, const Value &x, const std::vector<Expr> &extents) {
     const Tile tile = c.read(x, at, axes);
     return c.result(tile, axes, x.dtype);
 }
+
+namespace {
 
 // Without the factors that both have.
 Expr quotient(Context &c, std::vector<Expr> above, std::vector<Expr> below) {
@@ -280,34 +283,6 @@ std::vector<Value> split(Context &c) {
         begin = begin + size;
     }
     return results;
-}
-
-std::vector<Value> gather(Context &c) {
-    const Value &x = c.in(0), &at = c.in(1);
-    const auto axis = static_cast<size_t>(c.axis(c.node.integer("axis", 0), x.rank()));
-    const Expr n = x.axes[axis].extent;
-    std::vector<Expr> extents;
-    for (size_t i = 0; i < axis; i++) extents.push_back(x.axes[i].extent);
-    for (const Axis &a : at.axes) extents.push_back(a.extent);
-    for (size_t i = axis + 1; i < x.axes.size(); i++) extents.push_back(x.axes[i].extent);
-    const std::vector<Axis> result = c.new_axes(extents);
-    const std::vector<Expr> to = variables(result);
-    const std::vector<Expr> of_positions(to.begin() + static_cast<int64_t>(axis), to.begin() + static_cast<int64_t>(axis + at.axes.size()));
-    const Expr position = c.space.resolved(c.read(at, of_positions, result).value());
-    std::vector<Expr> index(to.begin(), to.begin() + static_cast<int64_t>(axis));
-    const Expr own = c.space.as_index(position);
-    if (own.defined()) {
-        index.push_back(c.space.simplified(select(own < Expr(0), own + n, own)));
-    } else {
-        const Expr wide = position;
-        const Expr extent_wide = cast(wide.type(), n);
-        index.push_back(bounded(select(wide < constant_int(wide.type(), 0), wide + extent_wide, wide), Expr(0), n));
-    }
-    index.insert(index.end(), to.begin() + static_cast<int64_t>(axis + at.axes.size()), to.end());
-    // What is computed at positions that data tells is computed once before.
-    Value source = x;
-    if (!own.defined() && !x.is_constant() && !x.is_known() && x.tile.value().kind() != ExprKind::load) source = c.kept(x);
-    return {c.result(c.read(source, index, result), result, x.dtype)};
 }
 
 Value broadcast_to(Context &c, const Value &x, const std::vector<Expr> &wanted) {
@@ -524,7 +499,6 @@ std::vector<Operator> shape_operators() {
         {"Concat", concat},
         {"Slice", slice},
         {"Split", split},
-        {"Gather", gather},
         {"Expand", expand},
         {"Tile", tile_handler},
         {"Constant", constant_handler},
