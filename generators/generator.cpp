@@ -11,6 +11,7 @@
 #include "generators/commands/bench.h"
 #include "generators/commands/cost_model_command.h"
 #include "generators/commands/error_form.h"
+#include "generators/commands/export_command.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/import_command.h"
 #include "generators/commands/inspect.h"
@@ -41,8 +42,8 @@ static int run(int argc, char **argv, const Registry &registry) {
         explain_command(program, registry), diff_command(program, registry), verify_command(program, registry),
         bench_command(program, registry),   tune_command(program, registry), check_command(program, registry),
         records_command(program, registry), cost_model_command(program),     quantize_command(program),
-        doctor_command(program, registry),  import_command(program),         bundle_command(program, registry),
-        registry_command(program),          replay_command(program)};
+        doctor_command(program, registry),  import_command(program),         export_command(program, registry),
+        bundle_command(program, registry),  registry_command(program),       replay_command(program)};
     if (const auto answered = program.parse(argc, argv)) return *answered;
     for (const Command &command : commands)
         if (command.line.is_given()) return command.run();

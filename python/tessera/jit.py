@@ -332,6 +332,17 @@ class Jit(_core.Function):
         self._run("generate", ["--quiet", "--out", os.fspath(folder)], target or self.choices.target, fixed)
         return Path(folder)
 
+    def export_onnx(self, file: str | os.PathLike[str], **fixed: int) -> Path:
+        """Writes the function as an ONNX model, as `tessera export` does; schedules and targets change nothing of it."""
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="tessera-") as folder:
+            algorithm = Path(folder) / f"{self.algorithm.name}.json"
+            algorithm.write_text(self.json, encoding="utf-8")
+            shape = ["--shape", *(f"{d}={n}" for d, n in fixed.items())] if fixed else []
+            compiler.run(["export", str(algorithm), *shape, "--out", os.fspath(file)], spans=self.algorithm.spans)
+        return Path(file)
+
     def __reduce__(self) -> Any:
         return _rebuilt, (self.json, self.choices, self._arguments, self._defaults)
 

@@ -74,7 +74,7 @@ TEST_CASE("errors: the option stands before the command, with = or behind all; a
 
 TEST_CASE("errors: every command has them, and its help says so") {
     for (const char *command : {"list", "show", "generate", "explain", "diff", "verify", "bench", "tune", "check", "records", "cost-model",
-                                "quantize", "doctor", "import", "bundle", "registry", "replay"}) {
+                                "quantize", "doctor", "import", "export", "bundle", "registry", "replay"}) {
         INFO(command);
         CHECK(error_of({command, "--no-such-option"})["id"] == "command.arguments");
         CHECK_THAT(generator({command, "--help"}).out, Catch::Contains("--errors FORM"));

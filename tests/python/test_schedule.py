@@ -85,3 +85,14 @@ def test_copies(linear_silu, rng):
     for again in (copy.copy(mine), pickle.loads(pickle.dumps(mine))):
         assert again.choices.schedule == mine.choices.schedule
         assert again(x, w, b).tobytes() == mine(x, w, b).tobytes()
+
+
+def test_export_onnx_is_what_the_command_writes(linear_silu, tmp_path):
+    from tessera import compiler
+    written = linear_silu.export_onnx(tmp_path / "a.onnx", N=64)
+    (tmp_path / "linear_silu.json").write_text(linear_silu.json)
+    compiler.run(["export", str(tmp_path / "linear_silu.json"), "--shape", "N=64", "--out", str(tmp_path / "b.onnx")])
+    assert written.read_bytes() == (tmp_path / "b.onnx").read_bytes()
+    compiler.run(["import", str(written), "--out", str(tmp_path / "again")])
+    again = json.loads((tmp_path / "again" / "import.json").read_text())
+    assert again["program"]["name"] == "linear_silu"

@@ -1,10 +1,12 @@
 #include "algorithms/import/onnx/import.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "algorithms/import/onnx/callees.h"
 #include "algorithms/import/onnx/constants.h"
+#include "algorithms/import/onnx/exported.h"
 #include "algorithms/import/onnx/operators.h"
 #include "algorithms/import/onnx/outline.h"
 #include "algorithms/import/onnx/refusals.h"
@@ -372,7 +374,24 @@ private:
         return nullptr;
     }
 
+    // Functions within each other, as long as one is open.
+    struct Level {
+        int &levels;
+        Level(int &of, const std::string &function) : levels(of) {
+            if (++levels <= most_levels) return;
+            levels--;
+            throw UserError("onnx.depth", "the function '" + function + "' is called by itself, or over " + std::to_string(most_levels) +
+                                              " deep; expected functions without cycles. Export the model again.");
+        }
+        ~Level() { levels--; }
+        Level(const Level &) = delete;
+        Level &operator=(const Level &) = delete;
+        static constexpr int most_levels = 64;
+    };
+    int levels_ = 0;
+
     std::vector<Value> run_function(const ModelFunction &function, const Node &node, const std::vector<Value> &inputs) {
+        const Level level(levels_, function.name);
         Graph body;
         body.name = function.name;
         for (const std::string &i : function.inputs) body.inputs.emplace_back().name = i;
@@ -424,6 +443,7 @@ private:
 }  // namespace
 
 Imported import_model(const Model &model, const ImportOptions &options) {
+    if (std::optional<Imported> exported = import_exported(model, options)) return std::move(*exported);
     Walker plain(model, options);
     Imported whole = plain.whole();
     if (!options.outline) return whole;

@@ -1,36 +1,8 @@
 // An ONNX model as an algorithm: the program, and the constants that it takes as inputs.
 #pragma once
-#include <map>
-#include <string>
-#include <vector>
-
-#include "algorithms/import/onnx/context.h"
+#include "algorithms/import/onnx/imported.h"
 
 namespace tessera::onnx {
-
-struct ImportOptions {
-    bool outline = true;                            // parts become callees (outline.h)
-    std::string name = "model";                     // of the program
-    std::map<std::string, int64_t> shape = {};      // extents of symbolic dims, by the model's names of them or "<input>.<axis>"
-    std::map<std::string, int64_t> multiples = {};  // dims that are multiples of a number, named alike
-    std::map<std::string, Array> bind = {};         // inputs that become constants; their shape must be the input's
-    std::vector<std::string> until = {};            // values that are outputs in place of the model's; what only others need is left out
-};
-
-// A dim that stays symbolic, and where it stands.
-struct ImportedDim {
-    std::string name, origin;  // "W", "input 'x', axis 3"
-    int64_t multiple_of = 1;
-};
-
-struct Imported {
-    Algorithm program;
-    std::vector<Weight> weights;
-    std::map<std::string, std::string> inputs, outputs;  // names of the program -> names of the model
-    std::vector<ImportedDim> dims;
-    std::map<std::string, int64_t> operators;  // how often each was met
-    int64_t folded = 0;                        // nodes whose results are constants or follow from extents
-};
 
 // All that is refused is refused at once: UserError onnx.refused lists the nodes, why, and what to do. UserErrors onnx.shape and onnx.bind
 // for options that name nothing; those of model.h.

@@ -205,6 +205,7 @@ struct Reader {
                 f.defaults[a.name] = std::move(a);
                 break;
             }
+            case 14: f.metadata.insert(entry(bytes_of(field, place), place)); break;
             default: break;
             }
         return f;
@@ -214,9 +215,11 @@ struct Reader {
         bool has_graph = false;
         WireMessage message(model.content, "the model");
         for (WireField field; message.next(field);) switch (field.number) {
+            case 1: model.ir_version = integer_of(field, "the model"); break;
             case 2: model.producer = text_of(field, "the model"); break;
             case 7: model.graph = graph(bytes_of(field, "the model"), "graph", 0), has_graph = true; break;
             case 8: model.opsets.insert(opset(bytes_of(field, "the model"), "opset_import")); break;
+            case 14: model.metadata.insert(entry(bytes_of(field, "the model"), "metadata_props")); break;
             case 25: model.functions.push_back(function(bytes_of(field, "the model"), "function")); break;
             default: break;
             }

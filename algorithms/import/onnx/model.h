@@ -87,6 +87,7 @@ struct ModelFunction {
     std::map<std::string, Attribute> defaults;
     std::vector<Node> nodes;
     std::map<std::string, int64_t> opsets;
+    std::map<std::string, std::string> metadata;  // metadata_props
 };
 
 struct Model {
@@ -94,6 +95,8 @@ struct Model {
     std::string content;                    // which the tensors' bytes point into
     std::map<std::string, int64_t> opsets;  // by domain; "" is ONNX's own
     std::string producer;
+    int64_t ir_version = 0;                       // of ONNX's file format
+    std::map<std::string, std::string> metadata;  // metadata_props
     Graph graph;
     std::vector<ModelFunction> functions;
 
