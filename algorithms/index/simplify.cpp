@@ -162,8 +162,8 @@ Linear Simplifier::recombined(Linear x) {
     return x;
 }
 
-// The constant that the term's only atom, an extent, is declared to be a multiple of. All quotients of such an extent are counted in it: with
-// N % 32 == 0, N/8 is N/32*4, so that what follows from N/32 alone is seen of both.
+// The constant that the term's only atom, an extent, is declared to be a multiple of. All quotients of such an extent are counted in it:
+// with N % 32 == 0, N/8 is N/32*4, so that what follows from N/32 alone is seen of both.
 int64_t Simplifier::unit_of(const Linear::Term &t) const {
     return t.factors.size() == 1 && t.factors[0].kind() == ExprKind::extent ? b.find_extent(t.factors[0]->name).multiple_of : 1;
 }

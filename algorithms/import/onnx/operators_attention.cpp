@@ -25,8 +25,8 @@ Value by_heads(Context &c, const Value &x, int64_t heads) {
 
 Tile conjunction(const Tile &a, const Tile &b) { return a ? a && b : b; }
 
-// The dims of an attention: B batches, H heads of keys, each shared by G of queries, S queries, T keys, of D elements, values of E. An axis of
-// one element may have none.
+// The dims of an attention: B batches, H heads of keys, each shared by G of queries, S queries, T keys, of D elements, values of E. An
+// axis of one element may have none.
 class Attention {
 public:
     Attention(Context &c, const Value &q, const Value &k, const Value &v, bool splits_heads) : c(c), q_(q), k_(k), v_(v) {
