@@ -21,7 +21,7 @@ namespace tessera::python {
 
 namespace {
 
-using Tensor = nb::ndarray<nb::ro>;
+using Tensor = nb::ndarray<nb::array_api, nb::ro>;
 // Run, kernel, argument, target, hash of bits, what came out, what was recorded ("" for nothing).
 using Output = std::tuple<uint32_t, std::string, std::string, std::string, std::string, std::string, std::string>;
 
