@@ -233,18 +233,16 @@ static void read_packed(Reader *r) {
 
 static int begins_with(const char *path, const char *prefix) { return strncmp(path, prefix, strlen(prefix)) == 0; }
 
+enum { WEIGHTS_LINE = 6 };
+
 /* Which line of the table of members a path belongs to; 0: none. */
 static int line_of(const char *path) {
-    static const char *const prefixes[] = {"programs/", "schedules/", "records/", "code/",     "code/",
-                                           "include/",  "",           "packed/",  "licences/", "replay/"};
-    const size_t length = strlen(path);
+    static const char *const prefixes[] = {"programs/", "schedules/", "records/",  "code/",  "include/",
+                                           "",          "packed/",    "licences/", "replay/"};
     int line;
-    if (strcmp(path, "weights.safetensors") == 0) return 7;
-    for (line = 1; line <= 10; ++line) {
-        if (line == 7 || !begins_with(path, prefixes[line - 1])) continue;
-        if (line == 4 && (length < 2 || strcmp(path + length - 2, ".a") != 0)) continue;
-        return line;
-    }
+    if (strcmp(path, "weights.safetensors") == 0) return WEIGHTS_LINE;
+    for (line = 1; line <= (int)(sizeof prefixes / sizeof *prefixes); ++line)
+        if (line != WEIGHTS_LINE && begins_with(path, prefixes[line - 1])) return line;
     return 0;
 }
 
@@ -270,7 +268,7 @@ static void read_member(Reader *r) {
     if (member->offset < least || member->offset > r->b->size || (uint64_t)member->bytes > r->b->size - member->offset ||
         member->offset % TESS_ZIP_ALIGNMENT != 0)
         refuse(r, "members behind each other in the file, at multiples of 64");
-    if (line_of(member->path) == 7) r->b->weights = r->b->n_members;
+    if (line_of(member->path) == WEIGHTS_LINE) r->b->weights = r->b->n_members;
     r->b->n_members++;
 }
 
