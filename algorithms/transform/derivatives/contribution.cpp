@@ -141,7 +141,6 @@ Contribution Contributor::of(const LinearResult &result, const Term &term, const
     const auto there = [&](const Expr &e) { return at_points(e, moved, other_dims); };
 
     const std::set<std::string> folded(free.begin(), free.end());
-    const std::set<std::string> folded_before(inverse.free.begin(), inverse.free.end());
     std::vector<Expr> inside, outside;  // conditions
     const auto add_condition = [&](const Expr &c) {
         std::vector<Expr> &to = uses_any(c, folded) ? inside : outside;
@@ -159,10 +158,10 @@ Contribution Contributor::of(const LinearResult &result, const Term &term, const
         for (const Factor &f : factors) made.factors.push_back({there(f.value), f.divides});
         return made;
     }
-    // What the fold does not vary stands behind it. A scatter has nothing behind it.
+    // What the fold does not vary stands behind it; a solved point varies with the free ones that it is solved by. A scatter has nothing behind it.
     std::vector<Factor> of_fold;
     for (const Factor &f : factors) {
-        if (scatters || uses_any(f.value, folded_before)) of_fold.push_back(f);
+        if (scatters || uses_any(there(f.value), folded)) of_fold.push_back(f);
         else made.factors.push_back({there(f.value), f.divides});
     }
     Expr coefficient;
@@ -182,7 +181,7 @@ Contribution Contributor::of(const LinearResult &result, const Term &term, const
         else coefficient = with_known(coefficient);
     }
     Expr summed = of_result;
-    if (!scatters && !uses_any(summed, folded_before)) made.core = there(summed), summed = {};
+    if (!scatters && !uses_any(there(summed), folded)) made.core = there(summed), summed = {};
     std::vector<Expr> operands;
     for (const Expr &e : {summed, coefficient})
         if (e.defined()) operands.push_back(converted(type, there(e)));
