@@ -158,7 +158,8 @@ Contribution Contributor::of(const LinearResult &result, const Term &term, const
         for (const Factor &f : factors) made.factors.push_back({there(f.value), f.divides});
         return made;
     }
-    // What the fold does not vary stands behind it; a solved point varies with the free ones that it is solved by. A scatter has nothing behind it.
+    // What the fold does not vary stands behind it; a solved point varies with the free ones that it is solved by. A scatter has nothing
+    // behind it.
     std::vector<Factor> of_fold;
     for (const Factor &f : factors) {
         if (scatters || uses_any(there(f.value), folded)) of_fold.push_back(f);
