@@ -533,6 +533,42 @@ def cpu_features() -> int:
 def cpu_count() -> int:
     """Processors that this thread may run on."""
 
+class Bundle:
+    """A bundle that is open in this process (docs/bundle.md)."""
+
+    def __init__(self, file: str, public_key: bytes | None = None, trust_weights: bool = False, features_off: int = 0) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kernels(self) -> list[tuple[str, str | None]]:
+        """
+        Name and target of each kernel; no target where this processor runs none of its code.
+        """
+
+    @property
+    def tensors(self) -> list[str]:
+        """Names of the tensors."""
+
+    @property
+    def has_record(self) -> bool: ...
+
+    def kernel(self, name: str) -> Kernel: ...
+
+    def tensor(self, name: str) -> Any:
+        """A tensor, read only, for __dlpack__."""
+
+    def weight(self, kernel: str, argument: str) -> Any:
+        """
+        What a kernel takes as a weight, packed where its code wants that; None where the argument is none.
+        """
+
+    def replay(self, record: bytes | None = None, inputs: bytes | None = None) -> list[tuple[int, str, str, str, str, str, str]]:
+        """
+        Runs what is recorded, or a record: run, kernel, argument, target, hash of bits, what came out, what was recorded.
+        """
+
 class Function:
     """
     Function(name, arguments, results, algorithm, miss, defaults): calls kernels with tensors of any framework.
