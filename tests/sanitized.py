@@ -25,7 +25,7 @@ import threading
 import time
 from pathlib import Path
 
-ORDER = ["runtime", "support", "algorithms", "schedules", "bench", "costmodel", "compiler", "autotune", "generators"]
+ORDER = ["runtime", "state", "support", "algorithms", "schedules", "bench", "costmodel", "compiler", "autotune", "generators"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("build", type=Path)
