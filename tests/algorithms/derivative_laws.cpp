@@ -135,8 +135,9 @@ std::optional<double> error_of_jvp(const Algorithm &f, const By &by, const Given
     return worst;
 }
 
-double error_of_vjp(const Algorithm &f, const By &by, const Given &given, std::mt19937 &random) {
-    const Algorithm forward = jvp(f, by), backward = vjp(f, by);
+double error_of_vjp(const Algorithm &f, const By &by, const Given &given, std::mt19937 &random,
+                    const std::optional<Algorithm> &given_backward) {
+    const Algorithm forward = jvp(f, by), backward = given_backward ? *given_backward : vjp(f, by);
     const Directions v = directions(f, forward, given, random), w = directions(f, backward, given, random);
     const auto changes = run_with(forward, given, v), gradients = run_with(backward, given, w);
     double left = 0, right = 0, size = 1e-30;

@@ -26,6 +26,8 @@ Given random_given(const Algorithm &f, const Extents &extents, std::mt19937 &ran
 std::optional<double> error_of_jvp(const Algorithm &f, const By &by, const Given &given, std::mt19937 &random);
 
 // |<w, J v> - <J' w, v>| relative to the sum of the products' magnitudes.
-double error_of_vjp(const Algorithm &f, const By &by, const Given &given, std::mt19937 &random);
+// `backward`: in place of vjp(f, by).
+double error_of_vjp(const Algorithm &f, const By &by, const Given &given, std::mt19937 &random,
+                    const std::optional<Algorithm> &backward = {});
 
 }  // namespace tessera::test
