@@ -8,6 +8,7 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
+#include "algorithms/library/library.h"
 #include "generators/bundle/bundle.h"
 #include "generators/bundle/make.h"
 #include "generators/bundle/packed_weights.h"
@@ -30,6 +31,7 @@ using nlohmann::json;
 // matmul with panels of w, 16 wide with AVX2 and 8 wide without.
 static Registry packing_registry() {
     Registry registry = sample_registry();
+    registry.add("softmax", "y[M, N] = softmax of x[M, N] over N", library::softmax);
     const Schedule panels = Schedule("matmul/avx2").stage("y", block({{"N", 16}}).pack("w", "prepack", {"N/16", "K", "N%16"}));
     registry.add_schedule([=] { return panels; });
     registry.add_schedule([=] { return panels.named("matmul/x86-64").stage("y", StageKnobs().pack("w", "prepack", {"N/8", "K", "N%8"})); });

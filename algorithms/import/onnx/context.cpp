@@ -159,6 +159,9 @@ static std::vector<Axis> axes_of(Space &space, const Value &value) {
 Tile Context::read(const Value &value, const std::vector<Expr> &at, const std::vector<Axis> &axes) {
     const Tile source = tile(value);
     const std::vector<Axis> own = axes_of(space, value);
+    if (own.size() > at.size())
+        refuse("'" + value.name + "' has " + std::to_string(own.size()) + " axes; expected " + std::to_string(at.size()) + ".",
+               "Check the exporter.");
     std::map<std::string, Expr> index;
     for (size_t i = 0; i < own.size(); i++)
         if (!own[i].dim.empty()) index[own[i].dim] = own[i].extent.is_constant(1) ? Expr(0) : at[i];

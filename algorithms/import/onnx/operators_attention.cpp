@@ -14,6 +14,7 @@ namespace {
 // (B, positions, heads x width) as (B, heads, positions, width); a value of four axes as it is.
 Value by_heads(Context &c, const Value &x, int64_t heads) {
     if (x.rank() == 4) return x;
+    if (x.rank() != 3) c.refuse("'" + x.name + "' has " + std::to_string(x.rank()) + " axes; expected 3 or 4.", "Check the exporter.");
     const int64_t hidden = c.fixed(x.axes.at(2), ("the last axis of '" + x.name + "'").c_str());
     if (heads < 1 || hidden % heads)
         c.refuse("'" + x.name + "' has rows of " + std::to_string(hidden) + " elements, which are no " + std::to_string(heads) + " heads.",
@@ -196,6 +197,7 @@ std::vector<Value> attention(Context &c) {
     keys.name = c.in(1).name, values.name = c.in(2).name;
     Expr past(0);
     if (c.has(4)) {
+        if (c.in(4).rank() != 4 || c.in(5).rank() != 4) c.refuse("its past keys and values do not have 4 axes.", "Check the exporter.");
         past = c.in(4).axes.at(2).extent;
         keys = c.kept(c.concatenated({c.in(4), keys}, 2)), values = c.kept(c.concatenated({c.in(5), values}, 2));
     }

@@ -145,6 +145,8 @@ std::vector<Value> linear_attention(Context &c) {
         const Tile zero(&c.f, constant(DType::f32, 0), {B.dim, H.dim, K.dim, V.dim});
         arguments.push_back(zero.named("state"));
     }
+    for (size_t i = 4; i <= 5; i++)
+        if (c.has(i) && c.in(i).rank() != 3) c.refuse("its decay or beta does not have 3 axes.", "Check the exporter.");
     if (rule.decays) {
         const int64_t size = c.fixed(c.in(4).axes.at(2), "the last axis of its decay");
         rule.decays_by_element = size != heads;

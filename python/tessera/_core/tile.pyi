@@ -1,6 +1,6 @@
 """Functions over tiles."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import overload
 
 import tessera._core
@@ -66,6 +66,9 @@ def from_order_key(x: tessera._core.Tile) -> tessera._core.Tile: ...
 def straight_through(x: tessera._core.Tile, by: tessera._core.Tile) -> tessera._core.Tile: ...
 
 def atan2(y: tessera._core.Tile, x: tessera._core.Tile) -> tessera._core.Tile: ...
+
+def fmod(x: tessera._core.Tile, y: tessera._core.Tile) -> tessera._core.Tile:
+    """The rest of a division, with the sign of x; x % y has that of y."""
 
 def fma(a: tessera._core.Tile, b: tessera._core.Tile, c: tessera._core.Tile) -> tessera._core.Tile: ...
 
@@ -135,10 +138,40 @@ def stack(tiles: Sequence[tessera._core.Tile], along: str) -> tessera._core.Tile
 
 def largest(x: tessera._core.Tile, over: str, count: int) -> list[tuple[tessera._core.Tile, tessera._core.Tile]]:
     """
-    (key, position) of the largest elements, from the largest down; from_order_key gives the number.
+    (key, position) of the largest elements, from the largest down; from_order_key gives the float of a key.
     """
 
-def sorted(x: tessera._core.Tile, over: str) -> tuple[tessera._core.Tile, tessera._core.Tile]: ...
+def smallest(x: tessera._core.Tile, over: str, count: int) -> list[tuple[tessera._core.Tile, tessera._core.Tile]]:
+    """(key, position) of the smallest elements, from the smallest up."""
+
+def sorted(x: tessera._core.Tile, over: str, downwards: bool = False) -> tuple[tessera._core.Tile, tessera._core.Tile]: ...
+
+def from_end(position: tessera._core.Tile, dim: str) -> tessera._core.Tile:
+    """
+    Positions that may count from the end, -1 being the last, as positions from the beginning.
+    """
+
+def gather(x: tessera._core.Tile, at: Mapping[str, tessera._core.Tile]) -> tessera._core.Tile:
+    """
+    x read along each of these dims at the positions beside it: gather(x, {"V": ids}). Positions outside become the nearest inside.
+    """
+
+def one_hot(id: tessera._core.Tile, classes: str, on: float = 1.0, off: float = 0.0, dtype: tessera._core.DType | None = None) -> tessera._core.Tile:
+    """
+    `on` where the class is the id, `off` elsewhere, as f32 unless a type is given; the dim `classes` comes last.
+    """
+
+def scatter_into(x: tessera._core.Tile, monoid: tessera._core.RawMonoid, updates: tessera._core.Tile, at: Sequence[tessera._core.Tile]) -> tessera._core.Tile: ...
+
+def replace_at(x: tessera._core.Tile, updates: tessera._core.Tile, at: Sequence[tessera._core.Tile]) -> tessera._core.Tile:
+    """
+    x with the updates in its place, each at the position that `at` gives for each of x's dims; positions outside are dropped, and the last of several stays.
+    """
+
+def einsum(operands: Sequence[tessera._core.Tile], result: Sequence[str]) -> tessera._core.Tile:
+    """
+    The sum over all dims that `result` lacks of the product of the operands.
+    """
 
 class RandomStream:
     """
@@ -178,6 +211,11 @@ class Quantized:
     def zeros(self) -> tessera._core.Tile: ...
 
 def quantized(builder: tessera._core.Builder, name: str, dims: Sequence[str], codes: tessera._core.DType, scales: tessera._core.DType, group: int = 0, zeros: tessera._core.DType | None = None) -> Quantized: ...
+
+def quantize_dynamic(x: tessera._core.Tile, name: str, over: Sequence[str]) -> Quantized:
+    """
+    u8 codes of x with the scale and zero point of its least and largest elements over these dims.
+    """
 
 def dequantize(quantized: Quantized) -> tessera._core.Tile: ...
 
