@@ -207,11 +207,13 @@ Parts Simplifier::divide(Linear x, int64_t c) {
     }
     p.quotient.constant = floor_quotient(x.constant, c);
     rest.constant = x.constant - p.quotient.constant * c;
-    int64_t g = c;
-    for (const Linear::Term &t : rest.terms) {
+    // Whole units only: with D % 12 == 0, D/8 is not D/12*3/2, which has nothing in common with D.
+    const auto steps_of = [&](const Linear::Term &t) {
         int64_t units;
-        g = std::gcd(g, __builtin_mul_overflow(t.coefficient, unit_of(t), &units) ? 1 : units);
-    }
+        return c % unit_of(t) != 0 || __builtin_mul_overflow(t.coefficient, unit_of(t), &units) ? t.coefficient : units;
+    };
+    int64_t g = c;
+    for (const Linear::Term &t : rest.terms) g = std::gcd(g, steps_of(t));
     if (g > 1) {
         Linear scaled(rest.constant / g);
         for (const Linear::Term &t : rest.terms) scaled = scaled + in_units(t, unit_of(t), g);

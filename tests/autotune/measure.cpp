@@ -385,13 +385,13 @@ TEST_CASE("what fails of the tuner itself ends the measuring with words, and is 
 
 TEST_CASE("a disk that is full is not a candidate's fault") {
     const MeasurementTask s = measurement_task("x86-64");
-    for (const std::string name : {"candidate0", "candidate0.code", "bytes0"}) {
+    for (const std::string name : {"candidate0", "code0/candidate.code", "bytes0"}) {
         const TemporaryFolder folder;
         const std::string before = std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp";
         setenv("TMPDIR", folder.path().c_str(), 1);
         Measurer measurer(s, quick(), program(s, 1, 4));
         // A folder stands where a file is to be written.
-        for (const auto &own : std::filesystem::directory_iterator(folder.path())) std::filesystem::create_directory(own.path() / name);
+        for (const auto &own : std::filesystem::directory_iterator(folder.path())) std::filesystem::create_directories(own.path() / name);
         CHECK_THAT(
             words([&] { measurer.measure({program(s, 4, 8)}, 0, [](size_t, const Measurement &) { FAIL("nothing is measured"); }); }),
             Catch::Contains("error[output.write]: file '") && Catch::Contains(name + "': expected to write it; "));
