@@ -112,9 +112,15 @@ KnownRange RangeValues::value(const Expr &e) {
     return done_[e.get()] = make(e);
 }
 
+// Whether it is a function that gives its first argument bit for bit, as stop_gradient does.
+static bool is_argument(const Expr &e) {
+    if (e.kind() != ExprKind::function || !e->function->facts.rounds) return false;
+    return e->function->facts.rounds->relative == 0 && e->function->facts.rounds->absolute == 0;
+}
+
 // Whether it is x - m where m is a maximum over all x of its stage's points.
 bool RangeValues::is_below_maximum(const Expr &e) {
-    const Expr &m = e->args[1];
+    const Expr &m = is_argument(e->args[1]) ? e->args[1]->args[0] : e->args[1];
     if (m.kind() != ExprKind::load || m->guarded) return false;
     const Stage *top = defining_stage(a_, m->name);
     const Reduce *fold = top ? std::get_if<Reduce>(&top->body) : nullptr;
@@ -281,7 +287,7 @@ KnownRange RangeValues::operation(const Expr &e) {
 KnownRange RangeValues::rounded_by_function(const Expr &e) {
     const RoundingFacts &rounds = *e->function->facts.rounds;
     const KnownRange x = value(e->args[0]);
-    if (x.is_lost || is_empty(x.values)) return x;
+    if (x.is_lost || is_empty(x.values) || is_argument(e)) return x;
     const auto off = [&](double end) { return step_up(std::fabs(end) * rounds.relative + rounds.absolute); };
     const auto [lo, hi] = std::pair(x.values.lo, x.values.hi);
     const RealInterval all = {lo < 0 ? lo - off(lo) : std::max(lo - off(lo), 0.0), hi > 0 ? hi + off(hi) : std::min(hi + off(hi), 0.0)};

@@ -30,7 +30,7 @@ endfunction()
 set(gemm "gemm GENERATOR [[${CMAKE_COMMAND}]]")
 
 expect("2gemm" "the name becomes a C function; expected letters, digits and _, got '2gemm'")
-expect("gemm SIZE 3" "no argument 'SIZE;3'; the keywords are GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE,")
+expect("gemm SIZE 3" "no argument 'SIZE;3'; the keywords are GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, TANGENT, SHAPE, DERIVE_FOR, SCHEDULE,")
 expect("gemm NUMERICS" "NUMERICS has no value")
 expect("gemm" "GENERATOR 'Tessera::generator' is neither an executable target nor an absolute path of a program")
 expect("gemm GENERATOR mine" "make the generator before the kernel, with add_executable(mine ...)")
