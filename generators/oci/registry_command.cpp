@@ -139,7 +139,7 @@ Command registry_command(ProgramLine &program) {
         .required()
         .one_of({"add", "list", "get", "verify", "prune"});
     line.option("folder", o->folder, "The registry's folder; add begins one").required();
-    line.option("names", o->names, "For add files; for get and prune names");
+    line.option("names", o->names, "Files to add; names to get or to prune");
     line.option("--name", o->name, "Name and tag for add. Default: the bundle's or file's, with the tag latest").takes("NAME[:TAG]");
     line.flag("--replace", o->replace, "Give a name that is taken to what is added");
     line.option("--out", o->out, "The file that get writes").takes("FILE");

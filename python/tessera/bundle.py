@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,13 +82,15 @@ class Bundle:
     def record(self, folder: str | os.PathLike[str], *runs: tuple[str, Mapping[str, Any]]) -> list[Replayed]:
         """Runs kernels with these arguments (tensors and parameters by name; states as they are before), and writes what came out for
         `bundle make --replay`: expected.json and inputs.safetensors. States of the caller stay as they are."""
+        import zipfile  # not where a bundle is opened only: it takes longer to import than the bundle to be opened
+
         import numpy
         manifest = json.loads(zipfile.ZipFile(self._file).read("manifest.json"))
         kernels = {kernel["name"]: kernel for kernel in manifest["kernels"]}
         tensors: dict[str, Any] = {}
-        texts = []
+        texts: list[dict[str, Any]] = []
         for number, (name, values) in enumerate(runs):
-            kernel, extents, inputs = kernels[name], {}, []
+            kernel, extents, inputs = kernels[name], dict[str, int](), list[dict[str, str]]()
             for argument in kernel["arguments"]:
                 if argument["name"] not in values or argument["role"] == "output":
                     continue
@@ -129,7 +130,7 @@ _TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "int8": "I8", "u
 
 
 def _safetensors(tensors: Mapping[str, Any]) -> bytes:
-    header, data, at = {}, [], 0
+    header, data, at = dict[str, Any](), list[bytes](), 0
     for name, array in tensors.items():
         if array.dtype.name not in _TYPES:
             raise TypeError(f"{name}: expected one of {', '.join(_TYPES)}, got {array.dtype.name}")

@@ -93,9 +93,16 @@ TEST_CASE("a kernel in a word: a name, an algorithm and extents") {
 
 TEST_CASE("the published schema of modules has the fields that are read") {
     const auto schema = nlohmann::json::parse(read_file(TESSERA_SOURCE_DIR "/schedules/tessera-module.schema.json"));
-    const nlohmann::json values = {
-        {"name", "a"},         {"algorithm", "a"},         {"numerics", "f32"},  {"options", {{"s", 1}}},
-        {"shape", {{"M", 1}}}, {"derive_for", {{"N", 1}}}, {"schedule", "none"}, {"schedules", {{"avx2", "none"}}}};
+    const nlohmann::json values = {{"name", "a"},
+                                   {"algorithm", "a"},
+                                   {"numerics", "f32"},
+                                   {"options", {{"s", 1}}},
+                                   {"shape", {{"M", 1}}},
+                                   {"derive_for", {{"N", 1}}},
+                                   {"schedule", "none"},
+                                   {"schedules", {{"avx2", "none"}}},
+                                   {"grad", nlohmann::json::array({"x"})},
+                                   {"tangent", nlohmann::json::array({"x"})}};
     const TemporaryFolder folder;
     CHECK(read(folder, with_kernels(values.dump())).kernels.size() == 1);
     const auto &properties = schema["properties"]["kernels"]["items"]["properties"];
