@@ -1,5 +1,6 @@
 #include "generators/bundle/bundle_command.h"
 
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -113,6 +114,10 @@ void check_options(const CommandLine &line, const BundleLine &o) {
     for (const auto &[option, verb] : of)
         if (line.has(option) && o.what != verb)
             throw UserError("command.arguments", fmt::format("bundle {}: {} is for bundle {}. Leave it out.", o.what, option, verb));
+    if (o.what == "make" && std::filesystem::path(o.file).extension() != ".tess")
+        throw UserError("command.arguments", "bundle make: " + o.file +
+                                                 ": expected the name of a bundle, which ends in .tess, so that nothing else is written "
+                                                 "over. Name it so.");
     if (o.what == "make" && line.has("--json"))
         throw UserError("command.arguments", "bundle make: --json is for bundle list and check. Leave it out.");
 }

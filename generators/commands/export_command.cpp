@@ -1,5 +1,6 @@
 #include "generators/commands/export_command.h"
 
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "generators/commands/kernel_line.h"
 #include "generators/registry/kernel_request.h"
 #include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -26,6 +28,10 @@ Command export_command(ProgramLine &program, const Registry &registry) {
                 const Algorithm bound = bind_extents(load_algorithm(registry, o->kernel), parse_shape(o->kernel.shape));
                 const std::string model = onnx::export_model(bound);
                 const std::filesystem::path out(o->out);
+                if (out.extension() != ".onnx")
+                    throw UserError("command.arguments", "export: --out " + o->out +
+                                                             ": expected the name of a model, which ends in .onnx, so that nothing else is "
+                                                             "written over. Name it so.");
                 const OutputFolder folder(out.has_parent_path() ? out.parent_path() : ".");
                 folder.write(out.filename().string(), model);
                 folder.publish(out.filename().string());

@@ -1,5 +1,6 @@
 #include "generators/oci/registry_command.h"
 
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -82,6 +83,10 @@ int get(const RegistryLine &o) {
     if (o.names.size() != 1 || o.out.empty())
         throw UserError("command.arguments", "registry get: expected one name and --out <file>, got " + std::to_string(o.names.size()) +
                                                  " names" + (o.out.empty() ? " and no --out" : "") + ".");
+    const auto inside = std::filesystem::weakly_canonical(o.out).lexically_relative(std::filesystem::weakly_canonical(o.folder));
+    if (!inside.empty() && *inside.begin() != "..")
+        throw UserError("command.arguments", "registry get: --out " + o.out + ": expected a file outside of the registry '" + o.folder +
+                                                 "', whose own files it would write over. Name another place.");
     const OciLayout layout(o.folder, OciLayout::For::reading);
     get_artifact(layout, oci_reference(o.names[0]), o.out);
     return exit_ok;

@@ -457,6 +457,10 @@ TEST_CASE("bundle: what does not go together is refused when it is made") {
         check_refused(words, {"error[" + id + "]"}, 2, m.registry);
         CHECK(!fs::exists(m.path("x.tess")));
     };
+    write_file(m.path("release.key"), "a key");
+    check_refused({"bundle", "make", m.path("release.key"), "--from", m.path("gemm")}, {"error[command.arguments]", "ends in .tess"}, 2,
+                  m.registry);
+    CHECK(read_file(m.path("release.key")) == "a key");
     refuse({}, "bundle.folder");
     refuse({"--from", m.path("none")}, "bundle.folder");
     refuse({"--from", m.folder.path().string()}, "bundle.folder");

@@ -237,6 +237,7 @@ TEST_CASE("registry: names and words that cannot be are refused", "[oci]") {
     check_refused({"registry", "prune", root}, {"error[registry.folder]"});
     CHECK(!fs::exists(root));
     check_refused({"registry", "add", root}, {"error[command.arguments]", "expected files to add"});
+    check_refused({"registry", "get", root, "x", "--out", root + "/index.json"}, {"error[command.arguments]", "outside of the registry"});
     check_refused({"registry", "add", root, "a", "b", "--name", "c"}, {"error[command.arguments]"});
     check_refused({"registry", "get", root, "a"}, {"error[command.arguments]", "no --out"});
     check_refused({"registry", "list", root, "--replace"}, {"error[command.arguments]"});

@@ -198,7 +198,7 @@ private:
         case ExprKind::bitcast:
             if (depends(e->args[0]))
                 throw UserError("derivative.bits",
-                                request_.stage + ": " + brief(e, 80) + " makes a float of bits of numbers that a derivative is asked by",
+                                request_.stage + ": " + brief(e, 80) + " makes a float of bits of numbers that a derivative is asked by.",
                                 "Stop the derivative before (stop_gradient), give the value one by straight_through, or make it a function "
                                 "that says its derivative.");
             return;

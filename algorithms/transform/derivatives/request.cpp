@@ -32,13 +32,13 @@ Request checked(const Algorithm &given, const By &asked) {
         if (call.repeat || keeps_repeats(given)(call.scope))
             throw UserError("derivative.repeat",
                             given.name + "." + call.scope + ": it repeats along '" +
-                                (call.repeat ? call.repeat->dim : std::string("a dim inside")) + "', and rounds have no derivative yet",
+                                (call.repeat ? call.repeat->dim : std::string("a dim inside")) + "', and rounds have no derivative yet.",
                             "Call it once for each round.")
                 .about(call.scope, call.span);
     Request request;
     request.f = inline_calls(given);
     for (const Call &call : request.f.calls())
-        throw UserError("derivative.repeat", given.name + "." + call.scope + ": it repeats, and rounds have no derivative yet",
+        throw UserError("derivative.repeat", given.name + "." + call.scope + ": it repeats, and rounds have no derivative yet.",
                         "Call it once for each round.")
             .about(call.scope, call.span);
     std::vector<Source> sources;
