@@ -26,7 +26,7 @@ MAX_SUBJECT = 72
 
 def files_below(root, folder):
     for path, folders, names in os.walk(os.path.join(root, folder)):
-        folders[:] = sorted(f for f in folders if not f.startswith((".", "build", "_")))
+        folders[:] = sorted(f for f in folders if not f.startswith((".", "build-", "_")))  # a room may be called build
         for name in sorted(names):
             yield os.path.relpath(os.path.join(path, name), root)
 

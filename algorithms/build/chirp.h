@@ -17,8 +17,8 @@ int64_t convolution_points(int64_t n);
 
 // w[0 ..= n - 1], each part correctly rounded but for the last bit.
 std::vector<std::complex<double>> chirp(int64_t n);
-// The transform of the chirp laid around a circle of m points, w[-l] = w[l] at m - l and zeros between, over m: what the transform of x w is
-// multiplied with. Errors are some 1e-16 of the largest.
+// The transform of the chirp laid around a circle of m points, w[-l] = w[l] at m - l and zeros between, over m: what the transform of x w
+// is multiplied with. Errors are some 1e-16 of the largest.
 std::vector<std::complex<double>> chirp_spectrum(int64_t n, int64_t m);
 
 }  // namespace tessera

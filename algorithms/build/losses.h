@@ -13,8 +13,8 @@ struct ClassLoss {
 };
 
 // -log_probabilities[label] weights[label] for each label: with `none` (…); with `sum` their sum, and with `mean` that by the sum of the
-// weights that count, which is NaN where none does. Labels are integers. What is ignored, and a label that is no class, has the loss and the
-// weight 0. Stages total and, of a mean, count. UserError losses.labels, losses.classes.
+// weights that count, which is NaN where none does. Labels are integers. What is ignored, and a label that is no class, has the loss and
+// the weight 0. Stages total and, of a mean, count. UserError losses.labels, losses.classes.
 Tile negative_log_likelihood(const Tile &log_probabilities, const Tile &labels, const Dim &classes, const ClassLoss &loss = {},
                              Span caller = std::source_location::current());
 // The same of log_softmax(scores), which is not kept: exact where a score and the logarithm of the sum are both far from 0.

@@ -22,9 +22,10 @@ private:
     Span where_;
 };
 
-// Element-wise, broadcasting by dim name. All operations that expressions have (op.h): division and % of integers round down, && and ||
-// are of bool tiles and bits of integers. % of floats has the sign of b too, as Python's has (fmod, below, has that of a). A number stands for a constant tile of the other's type, on either side of an operator, which
-// that type must hold (UserError expr.number): a tile of integers times 0.5 is written with a cast.
+// Element-wise, broadcasting by dim name. All operations that expressions have (op.h): division and % of integers round down, && and || are
+// of bool tiles and bits of integers. % of floats has the sign of b too, as Python's has (fmod, below, has that of a). A number stands for
+// a constant tile of the other's type, on either side of an operator, which that type must hold (UserError expr.number): a tile of integers
+// times 0.5 is written with a cast.
 Tile operator+(const Operand &a, const Operand &b);
 Tile operator-(const Operand &a, const Operand &b);
 Tile operator*(const Operand &a, const Operand &b);
@@ -138,9 +139,9 @@ struct Moments {
     Moments changed(const std::function<Tile(const Tile &)> &change) const;
 };
 Moments moments(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller = std::source_location::current());
-// (x - mean) / sqrt(variance + epsilon) over `over`, epsilon > 0, of any finite x. Each is off by a few units in the last place of the larger
-// of itself and the results' root mean square, however far from 0 the mean is: what rounding it leaves of the differences is subtracted
-// too. Rows that reach beyond 2^47 are taken times 2^-82 (of f64: 2^495, 2^-530). A row with an infinity or NaN gives NaN.
+// (x - mean) / sqrt(variance + epsilon) over `over`, epsilon > 0, of any finite x. Each is off by a few units in the last place of the
+// larger of itself and the results' root mean square, however far from 0 the mean is: what rounding it leaves of the differences is
+// subtracted too. Rows that reach beyond 2^47 are taken times 2^-82 (of f64: 2^495, 2^-530). A row with an infinity or NaN gives NaN.
 Tile normalized(const Tile &x, const std::vector<Dim> &over, const Tile &epsilon, Span caller = std::source_location::current());
 // normalized(x) * gamma + beta.
 Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon = 1e-5,
