@@ -40,6 +40,18 @@ std::optional<std::vector<Value>> folded_node(const Operator &op, const Node &no
     return results;
 }
 
+Value as_known(const Value &value) {
+    if (!value.is_constant() || is_float(value.dtype) || value.constant->size() < 2 || value.constant->size() > most_known) return value;
+    std::vector<Expr> elements;
+    for (int64_t i = 0; i < value.constant->size(); i++) {
+        const int64_t number = value.constant->get(i).integer;
+        elements.push_back(value.dtype == DType::boolean ? constant_int(DType::boolean, number) : Expr(number));
+    }
+    Value made = value;
+    made.constant = nullptr, made.known = std::make_shared<const std::vector<Expr>>(std::move(elements));
+    return made;
+}
+
 bool become_known(Space &space, Context &c, Value &r) {
     if (is_float(r.dtype) || r.axes.size() > 8) return false;
     std::vector<int64_t> extents;

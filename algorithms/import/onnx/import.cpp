@@ -426,7 +426,10 @@ private:
         }
         if (constants)
             if (auto folded = folded_node(op, node, inputs, model_)) return made_.folded++, *folded;
-        Context c(space_, node, inputs, opset, model_, this);
+        std::vector<Value> given = inputs;
+        if (known)
+            for (Value &v : given) v = as_known(v);
+        Context c(space_, node, given, opset, model_, this);
         const Builder::Scope scope = space_.f.scope(c.stage_name());
         std::vector<Value> results = op.handler(c);
         bool all_known = known;

@@ -36,6 +36,7 @@ std::vector<Operator> normalization_operators();  // operators_normalization.cpp
 std::vector<Operator> attention_operators();      // operators_attention.cpp: attention, rotary positions
 std::vector<Operator> state_operators();          // operators_state.cpp: caches, convolutions and linear attention that go on
 std::vector<Operator> known_operators();          // operators_known.cpp: results whose extent elements decide, of constants
+std::vector<Operator> fused_operators();          // operators_fused.cpp: what onnxruntime's optimizer and quantizer write
 std::vector<Operator> feature_operators();        // operators_features.cpp: n-grams
 
 // What handlers of several files call.

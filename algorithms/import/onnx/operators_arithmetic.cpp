@@ -172,6 +172,13 @@ std::vector<Value> gelu_handler(Context &c) {
     return of_one(c, [&](const Tile &x) { return tanh_form ? gelu_tanh(x) : gelu(x); });
 }
 
+// onnxruntime's: of x, or of x and a bias.
+std::vector<Value> biased_gelu(Context &c, bool tanh_form) {
+    auto made = [&](const Tile &x) { return tanh_form ? gelu_tanh(x) : gelu(x); };
+    if (!c.has(1)) return of_one(c, made);
+    return of_two(c, [&](const Tile &x, const Tile &bias) { return made(x + bias); });
+}
+
 std::vector<Value> is_infinite(Context &c) {
     const bool positive = c.node.integer("detect_positive", 1) != 0, negative = c.node.integer("detect_negative", 1) != 0;
     return c.element_wise({c.in(0)}, DType::boolean, [&](const Tiles &t) {
@@ -286,6 +293,11 @@ std::vector<Operator> arithmetic_operators() {
              return of_one(c, [&](const Tile &x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, x * 0.0)); });
          }},
         {"Gelu", gelu_handler},
+        {"Gelu", [](Context &c) { return biased_gelu(c, false); }, "com.microsoft"},
+        {"BiasGelu", [](Context &c) { return biased_gelu(c, false); }, "com.microsoft"},
+        {"FastGelu", [](Context &c) { return biased_gelu(c, true); }, "com.microsoft"},
+        {"QuickGelu", [](Context &c) { return of_one(c, [&](const Tile &x) { return x * sigmoid(x * c.node.real("alpha", 1.702)); }); },
+         "com.microsoft"},
         {"Clip", clip},
         {"Min", [](Context &c) { return of_all(c, [](const Tile &a, const Tile &b) { return min(a, b); }); }},
         {"Max", [](Context &c) { return of_all(c, [](const Tile &a, const Tile &b) { return max(a, b); }); }},

@@ -1,0 +1,120 @@
+"""fused.py <folder>: nodes of the domain com.microsoft as tests like those of collect.py, with what onnxruntime makes of them."""
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+random = np.random.default_rng(3)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def codes(dtype: type, *shape: int) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return random.integers(info.min, info.max + 1, shape).astype(dtype)
+
+
+def weights(*shape: int) -> np.ndarray:
+    """Seven bits: on processors without VNNI onnxruntime adds pairs of products in 16 bits, and saturates."""
+    return random.integers(-64, 64, shape).astype(np.int8)
+
+
+def scale(*shape: int) -> np.ndarray:
+    return np.abs(normal(*shape)) * np.float32(0.02) + np.float32(0.01)
+
+
+def zero(number: int, dtype: type) -> np.ndarray:
+    return np.array(number, dtype)
+
+
+# (name, operator, inputs, how many of them are constants from the second on, outputs, attributes, domain)
+MS = "com.microsoft"
+i8, u8 = np.int8, np.uint8
+CASES = [
+    ("skip_layernorm", "SkipLayerNormalization", [normal(2, 5, 8), normal(2, 5, 8), normal(8), normal(8)], 2, 1, {"epsilon": 1e-5}, MS),
+    ("skip_layernorm_bias_sum", "SkipLayerNormalization", [normal(2, 5, 8), normal(2, 5, 8), normal(8), normal(8), normal(8)],
+     2, 4, {}, MS),
+    ("skip_rms", "SkipSimplifiedLayerNormalization", [normal(2, 5, 8), normal(2, 5, 8), normal(8)], 2, 1, {"epsilon": 1e-5}, MS),
+    ("rms", "SimplifiedLayerNormalization", [normal(2, 5, 8), normal(8)], 1, 1, {"epsilon": 1e-5}, ""),
+    ("gelu", "Gelu", [normal(3, 7)], 1, 1, {}, MS),
+    ("bias_gelu", "BiasGelu", [normal(3, 7), normal(7)], 1, 1, {}, MS),
+    ("fast_gelu", "FastGelu", [normal(3, 7)], 1, 1, {}, MS),
+    ("fast_gelu_bias", "FastGelu", [normal(3, 7), normal(7)], 1, 1, {}, MS),
+    ("quick_gelu", "QuickGelu", [normal(3, 7)], 1, 1, {"alpha": 1.5}, MS),
+    ("fused_matmul", "FusedMatMul", [normal(2, 5, 3), normal(2, 5, 4)], 2, 1, {"transA": 1, "alpha": 0.5}, MS),
+    ("fused_matmul_b", "FusedMatMul", [normal(2, 5, 3), normal(4, 3)], 1, 1, {"transB": 1}, MS),
+    *((f"fused_conv_{a.lower()}", "FusedConv", [normal(1, 3, 8, 8), normal(4, 3, 3, 3), normal(4)], 1, 1,
+       {"activation": a, "kernel_shape": [3, 3], "pads": [1, 1, 1, 1]} | ({"activation_params": p} if p else {}), MS)
+      for a, p in (("Relu", []), ("LeakyRelu", [0.2]), ("Clip", [-0.5, 0.7]), ("HardSigmoid", [0.3, 0.4]), ("Tanh", []))),
+    ("fused_conv_sum", "FusedConv", [normal(1, 3, 8, 8), normal(4, 3, 3, 3), normal(4), normal(1, 4, 6, 6)], 1, 1,
+     {"activation": "Relu", "kernel_shape": [3, 3]}, MS),
+    ("fused_gemm", "FusedGemm", [normal(5, 3), normal(4, 3), normal(4)],
+     1, 1, {"transB": 1, "activation": "LeakyRelu", "activation_alpha": 0.3}, MS),
+    ("matmul_integer_to_float", "MatMulIntegerToFloat", [codes(u8, 4, 8), weights(8, 6),
+     scale(), scale(6), zero(9, u8), zero(3, i8), normal(6)],
+     1, 1, {}, MS),
+    ("dynamic_quantize_matmul", "DynamicQuantizeMatMul", [normal(4, 8), weights(8, 6), scale(), zero(3, i8), normal(6)], 1, 1, {}, MS),
+    ("qlinear_add", "QLinearAdd", [codes(u8, 4, 8), scale(), zero(7, u8), codes(u8, 8), scale(), zero(120, u8), scale(), zero(90, u8)],
+     1, 1, {}, MS),
+    ("qlinear_mul", "QLinearMul", [codes(i8, 4, 8), scale(), zero(7, i8), codes(i8, 8), scale(), zero(-20, i8), scale(), zero(5, i8)],
+     1, 1, {}, MS),
+    ("qlinear_sigmoid", "QLinearSigmoid", [codes(u8, 40), scale(), zero(128, u8), np.float32(1 / 256), zero(0, u8)], 1, 1, {}, MS),
+    ("qlinear_leaky", "QLinearLeakyRelu", [codes(i8, 40), scale(), zero(3, i8), scale(), zero(-8, i8)], 1, 1, {"alpha": 0.2}, MS),
+]
+
+
+def lstm() -> tuple:
+    """onnxruntime also rounds what it multiplies in DynamicQuantizeLSTM to codes, so what is expected is an LSTM of the codes' numbers."""
+    W, R, by, zeros = weights(2, 3, 16), weights(2, 4, 16), [scale(2), scale(2)], [np.array([1, -3], i8), np.array([0, 5], i8)]
+    x, bias, state, cell = normal(5, 2, 3), normal(2, 32), normal(2, 2, 4), normal(2, 2, 4)
+    numbers = [((w.astype(np.float32) - z[:, None, None]) * s[:, None, None]).transpose(0, 2, 1) for w, s, z in zip((W, R), by, zeros)]
+    attributes = {"direction": "bidirectional", "hidden_size": 4}
+    plain = ("LSTM", [x, *numbers, bias, None, state, cell], "")
+    return ("dynamic_quantize_lstm", "DynamicQuantizeLSTM",
+            [x, W, R, bias, None, state, cell, None, by[0], zeros[0], by[1], zeros[1]], 1, 1,
+            attributes, MS, plain)
+
+
+def results_of(model: onnx.ModelProto, wanted: list[str], feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(wanted, feeds)
+
+
+def write(folder: Path, name, op, inputs, first_constant, outputs, attributes, domain, plain=None) -> None:
+    """`plain`: an operator, its inputs and its domain, whose results are expected in place of those of `op`."""
+    if plain:
+        write(folder, name, plain[0], plain[1], first_constant, outputs, attributes, plain[2])
+    arrays = [None if i is None else np.asarray(i) for i in inputs]
+    names = ["" if a is None else f"in{i}" for i, a in enumerate(arrays)]
+    kept = [i for i in range(len(arrays)) if i == 0 or i < first_constant]
+    out = [f"out{i}" if i in (0, 3) else "" for i in range(outputs)]
+    infos = [helper.make_tensor_value_info(names[i], helper.np_dtype_to_tensor_dtype(arrays[i].dtype), arrays[i].shape) for i in kept]
+    constants = [numpy_helper.from_array(a, n) for i, (a, n) in enumerate(zip(arrays, names)) if i not in kept and n]
+    node = helper.make_node(op, names, out, domain=domain, **attributes)
+    wanted = [o for o in out if o]
+    results = [helper.make_tensor_value_info(o, TensorProto.UNDEFINED, None) for o in wanted]
+    graph = helper.make_graph([node], name, infos, results, constants)
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)])
+    for o in model.graph.output:
+        o.ClearField("type")
+    results = results_of(model, wanted, {names[i]: arrays[i] for i in kept})
+    folder = folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for info, result in zip(model.graph.output, results):
+        info.CopyFrom(helper.make_tensor_value_info(info.name, helper.np_dtype_to_tensor_dtype(result.dtype), result.shape))
+    onnx.save(model, folder / "model.onnx")
+    files = [("input", [arrays[i] for i in kept], [names[i] for i in kept])] + ([] if plain else [("output", results, wanted)])
+    for kind, values, of in files:
+        for i, (value, own) in enumerate(zip(values, of)):
+            (folder / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(value), own).SerializeToString())
+
+
+for case in [*CASES, lstm()]:
+    write(Path(sys.argv[1]), *case)
