@@ -15,6 +15,7 @@
 #include "algorithms/text/hash.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
+#include "algorithms/transform/derivatives/derivatives.h"
 #include "algorithms/transform/elementwise.h"
 #include "python/core/extents.h"
 #include "support/files/json_parse.h"
@@ -107,6 +108,12 @@ nb::list roles_of(const Algorithm &algorithm) {
     return all;
 }
 
+using Names = std::vector<std::string>;
+
+auto by_of(Algorithm (*transform)(const Algorithm &, const By &)) {
+    return [transform](const Algorithm &a, const Names &by, const Names &of) { return transform(a, {by, of}); };
+}
+
 void declare_algorithm(nb::module_ &m) {
     nb::class_<Dim>(m, "Dim", "A named dim with constraints: Dim.symbolic('M', min=1, max=4096, multiple_of=8), Dim.fixed('K', 64).")
         .def_static(
@@ -133,6 +140,16 @@ void declare_algorithm(nb::module_ &m) {
             "json", [](const Algorithm &a) { return to_json(a).dump(); }, "The document that every command takes in place of a name.")
         .def("text", [](const Algorithm &a) { return to_text(a); })
         .def("check_elementwise", &check_elementwise)
+        .def("jvp", by_of(&jvp), nb::arg("by") = Names(), nb::arg("of") = Names(),
+             "How outputs change with x.tangent of each input that is named; nothing named: all floats.")
+        .def("vjp", by_of(&vjp), nb::arg("by") = Names(), nb::arg("of") = Names(),
+             "x.grad of each input that is named, from y.grad of outputs.")
+        .def("grad", by_of(&grad), nb::arg("by") = Names(), nb::arg("of") = Names(), "x.grad of the one output without dims.")
+        .def("value_and_grad", by_of(&value_and_grad), nb::arg("by") = Names(), nb::arg("of") = Names(),
+             "All outputs, then x.grad of the one without dims.")
+        .def(
+            "transposed", [](const Algorithm &a, const Names &linear_in) { return transpose(a, linear_in); },
+            nb::arg("linear_in") = Names(), "The adjoint of what is linear in these inputs.")
         .def(
             "elementwise_over_rows",
             [](const Algorithm &a, const std::vector<std::string> &repeated) {

@@ -43,6 +43,7 @@ class Choices(NamedTuple):
     schedule: Schedule | str | None = None
     schedule_folders: tuple[str, ...] = ()
     tuning: Tuning | None = None
+    autodiff: bool = False  # frameworks take the gradients from its vjp
 
 
 class Jit(_core.Function):
@@ -96,6 +97,29 @@ class Jit(_core.Function):
     def _with(self, **changes: Any) -> Jit:
         return Jit(self.algorithm, self.choices._replace(**changes), self._arguments, self._defaults)
 
+    def differentiable(self) -> Jit:
+        """The function with its vjp as the backward pass in frameworks (autodiff)."""
+        made = self._with(autodiff=True)
+        made.__dict__.update({n: v for n, v in self.__dict__.items() if n.startswith("__")})
+        return made
+
+    def vjp(self, by: str | Sequence[str] = (), of: str | Sequence[str] = ()) -> Jit:
+        """tessera.vjp of it."""
+        from tessera.derivatives import vjp
+
+        return vjp(self, by, of)
+
+    def transformed(self, transform: Callable[[Algorithm], Algorithm]) -> Jit:
+        """The function of another algorithm that is made of this one's. Its arguments are those that both have, in this function's order,
+        then new ones; a schedule that names stages of this function is not its own."""
+        made = transform(self.algorithm)
+        names = [n for n, _, _, _ in made.tensors] + [n for n, _ in made.parameters]
+        arguments = [n for n in self._arguments if n in names] + [n for n in names if n not in self._arguments]
+        dims = {d.name for d in made.dims}
+        schedule = self.choices.schedule if self.choices.schedule in ("none", "derived") else None
+        choices = self.choices._replace(fix=tuple(d for d in self.choices.fix if d in dims), schedule=schedule, tuning=None, autodiff=False)
+        return Jit(made, choices, arguments, {n: v for n, v in self._defaults.items() if n in names})
+
     def _extents_of(self, values: Sequence[Any]) -> dict[str, int]:
         extents: dict[str, int] = {}
         for name, value in zip(self._arguments, values):
@@ -133,7 +157,7 @@ class Jit(_core.Function):
             self._tune_once(tuning, extents)
         kernel = cache.loaded(self._key(fixed), f"{self.algorithm.name} with {_text(fixed)}",
                               lambda folder: self._generate(folder, self.choices.target, fixed),
-                              lambda library: _core.Kernel(str(library), self.algorithm.name))
+                              lambda library: _core.Kernel(str(library), self._name_in_c()))
         self.add_kernel(kernel)
         return kernel
 
@@ -180,6 +204,13 @@ class Jit(_core.Function):
                 said += ["--schedule-dir", other]
         return said
 
+    def _name_in_c(self) -> str:
+        """Of linear.grad it is linear_grad, as the command line has it."""
+        return self.algorithm.name.replace(".", "_")
+
+    def _named_in_c(self) -> list[str]:
+        return [] if self._name_in_c() == self.algorithm.name else ["--name", self._name_in_c()]
+
     def _run(self, command: str, more: Sequence[str], target: str, fixed: Mapping[str, int], *, progress: bool = False) -> str:
         import tempfile  # a kernel from the cache needs neither this nor a process
 
@@ -187,7 +218,7 @@ class Jit(_core.Function):
             return compiler.run([command, *self._arguments_of(Path(folder), target, fixed), *more], progress=progress, spans=self.algorithm.spans)
 
     def _generate(self, folder: Path, target: str, fixed: Mapping[str, int]) -> None:
-        self._run("generate", ["--quiet", "--out", str(folder)], target, fixed)
+        self._run("generate", ["--quiet", "--out", str(folder), *self._named_in_c()], target, fixed)
 
     # ---- schedules
 
@@ -329,7 +360,7 @@ class Jit(_core.Function):
 
     def export(self, folder: str | os.PathLike[str], *, target: str = "", **fixed: int) -> Path:
         """Writes the static library, its C header and the manifest, byte for byte as `tessera generate` does."""
-        self._run("generate", ["--quiet", "--out", os.fspath(folder)], target or self.choices.target, fixed)
+        self._run("generate", ["--quiet", "--out", os.fspath(folder), *self._named_in_c()], target or self.choices.target, fixed)
         return Path(folder)
 
     def export_onnx(self, file: str | os.PathLike[str], **fixed: int) -> Path:
@@ -431,8 +462,12 @@ class JitFamily:
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFamily:
         return self
 
-    def _retuned(self, tuning: Tuning) -> JitFamily:
-        return JitFamily(self._function, self._signature, self._choices._replace(tuning=tuning), self._numerics)
+    def _with(self, **changes: Any) -> JitFamily:
+        return JitFamily(self._function, self._signature, self._choices._replace(**changes), self._numerics)
+
+    def differentiable(self) -> JitFamily:
+        """The functions with their vjps as the backward passes in frameworks (autodiff)."""
+        return self._with(autodiff=True)
 
 
 @overload
@@ -457,11 +492,14 @@ def jit(function: Callable[..., Any] | None = None, /, *, fix: Sequence[str] = (
 
     def wrap(f: Callable[..., Any]) -> Any:
         signature = signature_of(f)
+        chosen = choices._replace(autodiff=getattr(f, "__tessera_autodiff__", False))
         if name:
             signature = signature._replace(name=name)
         if signature.static or signature.required_static:
-            return JitFamily(f, signature, choices, numerics)
-        made = Jit(declare(f, signature, {}, numerics, signature.name), choices, list(signature.arguments), signature.defaults)
+            return JitFamily(f, signature, chosen, numerics)
+        made = Jit(declare(f, signature, {}, numerics, signature.name), chosen, list(signature.arguments), signature.defaults)
+        if chosen.autodiff:
+            made.algorithm.vjp()  # what has none is refused here
         made.__doc__, made.__module__, made.__qualname__, made.__wrapped__ = f.__doc__, f.__module__, f.__qualname__, f
         return made
 
@@ -480,7 +518,7 @@ class kernel:  # noqa: N801, named as users write it
 
         def wrap(function: Any) -> Any:
             if isinstance(function, JitFamily):
-                return function._retuned(tuning)
+                return function._with(tuning=tuning)
             return function._with(tuning=tuning, schedule_folders=(cache, *function.choices.schedule_folders))
 
         return wrap

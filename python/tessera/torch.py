@@ -1,4 +1,4 @@
-"""Functions as operators of PyTorch: in its dispatcher, for torch.compile, with gradients where a backward function says them.
+"""Functions as operators of PyTorch: in its dispatcher, for torch.compile, with gradients where a backward function or @autodiff says them.
 
     linear_silu = tessera.torch.register(linear_silu, "my::linear_silu")     # torch.ops.my.linear_silu.default
 """
@@ -52,12 +52,13 @@ class _Operator:
     def schema(self) -> str:
         said = []
         for n in self.arguments:
+            word = n.replace(".", "_")  # y.grad, which is no name there
             if n in self.parameters:
                 # PyTorch takes defaults of the last arguments alone.
                 has_default = all(other in self.function.defaults for other in self.arguments[self.arguments.index(n):])
-                said.append(f"{_PARAMETERS[self.parameters[n]]} {n}" + (f"={self.function.defaults[n]!r}" if has_default else ""))
+                said.append(f"{_PARAMETERS[self.parameters[n]]} {word}" + (f"={self.function.defaults[n]!r}" if has_default else ""))
             else:
-                said.append(f"Tensor({chr(ord('a') + self.states.index(n))}!) {n}" if n in self.states else f"Tensor {n}")
+                said.append(f"Tensor({chr(ord('a') + self.states.index(n))}!) {word}" if n in self.states else f"Tensor {word}")
         results = ["Tensor"] * len(self.results)
         return f"({', '.join(said)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
 
@@ -87,8 +88,8 @@ class _Operator:
                 for i, n in floats:
                     if values[i].requires_grad:
                         raise CallError(
-                            "gradient", f"{self.label}: argument '{n}' requires grad, and {self.name} has no backward function; register "
-                                        "it with backward=, or call it under torch.no_grad() or with a detached tensor", i)
+                            "gradient", f"{self.label}: argument '{n}' requires grad, and {self.name} has no backward function; declare "
+                                        "it under @autodiff, register it with backward=, or call it under torch.no_grad() or with a detached tensor", i)
             return call(*values)
 
         return checked
@@ -139,13 +140,48 @@ def _differentiate(forward: _Operator, backward: _Operator, call: Any, library: 
     torch.library.register_autograd(forward.name, propagate, setup_context=setup_context, lib=library)
 
 
+def _differentiate_by_vjp(forward: _Operator, library: torch.library.Library) -> None:
+    """The backward pass is the function's vjp: one operator for each set of arguments that require grad, made when it is first asked for."""
+    if forward.states:
+        raise CompilationError("torch.backward", f"{forward.label}: functions that update a state in place have no gradient here; return "
+                                                 "the new value as a result")
+    whole = {n.removesuffix(".grad") for n, _, _ in forward.function.algorithm.vjp().outputs}
+    floats = [n for n, (dtype, _) in forward.tensors.items() if dtype.is_floating_point]
+    made: dict[tuple[str, ...], tuple[Any, Jit]] = {}
+
+    def backward_by(names: tuple[str, ...]) -> tuple[Any, Jit]:
+        if names not in made:
+            function = forward.function.vjp(names)
+            operator = _Operator(function, f"{forward.name}_backward_{'_'.join(str(forward.arguments.index(n)) for n in names)}")
+            made[names] = operator.define(library, has_backward=False), function
+        return made[names]
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.wanted = tuple(n for i, n in enumerate(forward.arguments) if ctx.needs_input_grad[i] and n in whole and n in floats)
+        values = dict(zip(forward.arguments, inputs))
+        ctx.save_for_backward(*(values[n] for n in forward.tensors))
+        ctx.parameters = {n: values[n] for n in forward.parameters}
+
+    def propagate(ctx: Any, *grads: Any) -> Any:
+        if not ctx.wanted:  # what they give is constant in each
+            return tuple(None for _ in forward.arguments)
+        call, function = backward_by(ctx.wanted)
+        values = {**ctx.parameters, **dict(zip(forward.tensors, ctx.saved_tensors))}
+        values.update((f"{n}.grad", g.contiguous()) for n, g in zip(forward.results, grads) if g is not None)
+        results = call(*(values[n] for n in function.arguments))
+        found = dict(zip(ctx.wanted, results if isinstance(results, tuple) else (results,)))
+        return tuple(found.get(n) for n in forward.arguments)
+
+    torch.library.register_autograd(forward.name, propagate, setup_context=setup_context, lib=library)
+
+
 def register(function: Jit, name: str, *, backward: Jit | None = None) -> Any:
     """Registers a function as the operator `name`, "space::operator", and gives the operator. Kernels run on the CPU; torch.compile sees
     the shapes of results, and what the function asks of extents as guards.
 
     backward  a function for its gradients, which becomes the operator `name`_backward. Its arguments are some of the function's
-              arguments and results by name, and grad_<result>; its results are grad_<argument>. Without it an input that requires
-              grad is an error.
+              arguments and results by name, and grad_<result>; its results are grad_<argument>. Without it a function under @autodiff
+              has its vjp, and of any other an input that requires grad is an error.
     """
     space, colons, op = name.partition("::")
     if not (colons and space.isidentifier() and op.isidentifier()):
@@ -162,7 +198,10 @@ def register(function: Jit, name: str, *, backward: Jit | None = None) -> Any:
     forward = _Operator(function, name)
     behind = None if backward is None else _Operator(backward, f"{name}_backward")
     library = _libraries.setdefault(space, torch.library.Library(space, "FRAGMENT"))
-    made = forward.define(library, has_backward=behind is not None)
+    by_vjp = function.choices.autodiff and behind is None
+    made = forward.define(library, has_backward=behind is not None or by_vjp)
+    if by_vjp:
+        _differentiate_by_vjp(forward, library)
     if behind is not None:
         _differentiate(forward, behind, behind.define(library, has_backward=False), library)
     return made

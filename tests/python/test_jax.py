@@ -8,7 +8,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX is not here; ./tessera frameworks fetches it and runs this")
 
 import tessera as ts  # noqa: E402
-from tessera import CallError, State, Tensor, f32, jit, tile  # noqa: E402
+from tessera import CallError, State, Tensor, autodiff, f32, i32, jit, tile  # noqa: E402
 from tessera.jax import call  # noqa: E402
 
 jnp = jax.numpy
@@ -66,6 +66,30 @@ def test_states_are_donated(rng):
     assert jnp.array_equal(donated(m, g), kept * np.float32(0.5) + g)
     with pytest.raises(CallError, match="argument 'rate' is a number of the kernel's and is traced"):
         jax.jit(lambda m, g, r: call(momentum, m, g, r))(g, g, 0.5)
+
+
+@autodiff
+@jit(schedule="none")
+def gated(x: Tensor["M", "N", f32], s: Tensor["N", f32], k: Tensor["N", i32], by: f32 = 2.0) -> tuple[Tensor["M", "N", f32], Tensor["M", f32]]:
+    gate = tile.sigmoid(x * s) * by + tile.stop_gradient(k.cast(f32))
+    return x * gate, tile.sum(x * x, over="N")
+
+
+def by_jax(x, s, k):
+    return x * (jax.nn.sigmoid(x * s) * 2 + k), (x * x).sum(1)
+
+
+@pytest.mark.parametrize("under", [jax.jit, lambda f: f], ids=["jit", "eager"])
+def test_gradients_by_vjp(rng, under):
+    x, s, k = array(rng, 4, 6), array(rng, 6), jnp.arange(6, dtype=jnp.int32)
+    for pick in (lambda y, n: (y * y).sum() + n.sum(), lambda y, n: y.sum()):
+        for wanted in ((0, 1), (0,), (1,)):
+            ours = under(jax.grad(lambda *v: pick(*call(gated, *v)), argnums=wanted))(x, s, k)
+            theirs = jax.grad(lambda *v: pick(*by_jax(*v)), argnums=wanted)(x, s, k)
+            for a, b in zip(ours, theirs):
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    batched = jax.vmap(jax.grad(lambda x: call(gated, x, s, k)[0].sum()))(jnp.stack([x, x + 1]))
+    np.testing.assert_allclose(batched[1], jax.grad(lambda x: by_jax(x, s, k)[0].sum())(x + 1), rtol=1e-5, atol=1e-5)
 
 
 def test_several_results(rng):

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not here; ./tessera frameworks fetches it and runs this")
 
 import tessera as ts  # noqa: E402
-from tessera import CallError, CompilationError, Dim, State, Tensor, f32, jit, tile  # noqa: E402
+from tessera import CallError, CompilationError, Dim, State, Tensor, autodiff, f32, i32, jit, tile  # noqa: E402
 from tessera.shapes import Shapes  # noqa: E402
 from tessera.stdlib import function, names  # noqa: E402
 from tessera.torch import DTYPES, register  # noqa: E402
@@ -161,11 +161,38 @@ def test_gradients(fresh):
         assert not operator(x, s).requires_grad
 
 
+@autodiff
+@jit(schedule="none")
+def gated(x: Tensor["M", "N", f32], s: Tensor["N", f32], k: Tensor["N", i32], by: f32 = 2.0) -> tuple[Tensor["M", "N", f32], Tensor["M", f32]]:
+    gate = tile.sigmoid(x * s) * by + tile.stop_gradient(k.cast(f32))
+    return x * gate, tile.sum(x * x, over="N")
+
+
+def by_torch(x, s, k, by=2.0):
+    return x * (torch.sigmoid(x * s) * by + k), (x * x).sum(1)
+
+
+def test_gradients_by_vjp(fresh):
+    operator = register(gated, fresh)
+    x, s, k = torch.randn(4, 6, requires_grad=True), torch.randn(6, requires_grad=True), torch.arange(6, dtype=torch.int32)
+    torch.library.opcheck(operator, (x, s, k))
+    for call in (operator, torch.compile(lambda *v: operator(*v), fullgraph=True, backend="aot_eager")):
+        for wanted in ((x, s), (x,), (s,)):
+            given = [t if any(t is w for w in wanted) else t.detach() for t in (x, s)]
+            for pick in (lambda y, n: (y * y).sum() + n.sum(), lambda y, n: y.sum()):
+                ours = torch.autograd.grad(pick(*call(*given, k)), wanted)
+                theirs = torch.autograd.grad(pick(*by_torch(*given, k)), wanted)
+                for a, b in zip(ours, theirs):
+                    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+    with torch.no_grad():
+        assert not operator(x, s, k)[0].requires_grad
+
+
 def test_gradients_that_nobody_gives_are_errors(add, fresh):
     x = torch.randn(4, 6, requires_grad=True)
     operator = register(add, fresh)
     for call in (operator, torch.compile(lambda x, z: operator(x, z), fullgraph=True, backend="aot_eager")):
-        with pytest.raises(Exception, match="argument 'x' requires grad, and .* has no backward function; register it with backward="):
+        with pytest.raises(Exception, match="argument 'x' requires grad, and .* has no backward function; declare it under @autodiff, register it with backward="):
             call(x, x)
     with torch.no_grad():
         assert torch.equal(operator(x, x), x + x)

@@ -125,6 +125,23 @@ class Algorithm:
 
     def check_elementwise(self) -> None: ...
 
+    def jvp(self, by: Sequence[str] = [], of: Sequence[str] = []) -> Algorithm:
+        """
+        How outputs change with x.tangent of each input that is named; nothing named: all floats.
+        """
+
+    def vjp(self, by: Sequence[str] = [], of: Sequence[str] = []) -> Algorithm:
+        """x.grad of each input that is named, from y.grad of outputs."""
+
+    def grad(self, by: Sequence[str] = [], of: Sequence[str] = []) -> Algorithm:
+        """x.grad of the one output without dims."""
+
+    def value_and_grad(self, by: Sequence[str] = [], of: Sequence[str] = []) -> Algorithm:
+        """All outputs, then x.grad of the one without dims."""
+
+    def transposed(self, linear_in: Sequence[str] = []) -> Algorithm:
+        """The adjoint of what is linear in these inputs."""
+
     def elementwise_over_rows(self, repeated: Sequence[str]) -> Algorithm:
         """
         An element-wise algorithm over rows and columns; inputs in `repeated` have one element for each row.

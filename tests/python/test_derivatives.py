@@ -1,0 +1,116 @@
+"""Derivatives of functions from Python: what they give, what they are called with, and what is refused."""
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import tessera as ts
+from tessera import CompilationError, Tensor, autodiff, f32, f64, i32, jit, tile
+from tessera.stdlib import function
+
+
+@jit(schedule="none")
+def affine(x: Tensor["M", "K", f64], w: Tensor["K", "N", f64], b: Tensor["N", f64], scale: f64 = 2.0) -> Tensor["M", "N", f64]:
+    return tile.tanh(tile.dot(x, w) * scale + b)
+
+
+@jit(schedule="none")
+def loss(x: Tensor["M", "K", f64], w: Tensor["K", f64], t: Tensor["M", f64]):
+    rest = tile.dot(x, w) - t
+    return tile.sum(rest * rest, over="M")
+
+
+@pytest.fixture
+def values(rng):
+    return [rng.standard_normal(s) for s in [(5, 7), (7, 3), (3,)]]
+
+
+def test_vjp_is_the_gradient(values, rng):
+    x, w, b = values
+    g = rng.standard_normal((5, 3))
+    back = ts.vjp(affine, by=("w", "x"))
+    assert back.arguments == ["x", "w", "b", "scale", "y.grad"] and back.algorithm.name == "affine.grad"
+    w_grad, x_grad = back(x, w, b, 1.5, g)
+    inner = g * (1 - np.tanh(x @ w * 1.5 + b) ** 2) * 1.5
+    np.testing.assert_allclose(x_grad, inner @ w.T, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(w_grad, x.T @ inner, rtol=1e-12, atol=1e-14)
+    assert ts.vjp(affine, by="b")(x, w, b, 1.5, g).shape == (3,)
+    assert affine.vjp("b").algorithm.semantic_hash == ts.vjp(affine, by="b").algorithm.semantic_hash
+
+
+def test_jvp_is_the_difference(values, rng):
+    x, w, b = values
+    d = rng.standard_normal(w.shape)
+    y, change = ts.jvp(affine, by="w")(x, w, b, 2.0, d)
+    np.testing.assert_array_equal(y, affine(x, w, b))
+    h = 1e-6
+    np.testing.assert_allclose(change, (affine(x, w + h * d, b) - affine(x, w - h * d, b)) / (2 * h), rtol=1e-7, atol=1e-8)
+
+
+def test_value_and_grad_of_one_number(rng):
+    x, w, t = (rng.standard_normal(s) for s in [(9, 4), (4,), (9,)])
+    y, w_grad = ts.value_and_grad(loss, by="w")(x, w, t)
+    assert y == loss(x, w, t)
+    np.testing.assert_allclose(w_grad, 2 * x.T @ (x @ w - t), rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(ts.grad(loss, by="w")(x, w, t), w_grad)
+    # The product of the Hessian and a vector, by composition.
+    d = rng.standard_normal(4)
+    _, change = ts.jvp(ts.grad(loss, by="w"), by="w")(x, w, t, d)
+    np.testing.assert_allclose(change, 2 * x.T @ (x @ d), rtol=1e-12, atol=1e-13)
+
+
+def test_transpose(rng):
+    @jit(schedule="none")
+    def mixed(x: Tensor["M", "K", f64], w: Tensor["K", "N", f64]) -> Tensor["M", "N", f64]:
+        return tile.dot(x, w)
+
+    w, g = rng.standard_normal((7, 3)), rng.standard_normal((5, 3))
+    back = ts.transpose(mixed, "x")
+    assert back.arguments == ["x", "w", "y.grad"]
+    np.testing.assert_allclose(back(np.full((5, 7), np.nan), w, g), g @ w.T, rtol=1e-12, atol=1e-14)
+
+
+def test_choices_go_on():
+    @autodiff
+    @jit(fix=("N",), target="avx2", schedule="linear/avx2")
+    def above(x: Tensor["M", "N", f32]) -> Tensor["M", "N", f32]:
+        """Doubles."""
+        return x * 2
+
+    @jit(fix=("N",))
+    @autodiff
+    def below(x: Tensor["M", "N", f32]) -> Tensor["M", "N", f32]:
+        return x * 2
+
+    for made in (above, below, copy.copy(above), pickle.loads(pickle.dumps(below))):
+        assert made.choices.autodiff and not made.vjp().choices.autodiff and made.vjp().choices.fix == ("N",)
+    assert above.__doc__ == "Doubles." and above.vjp().choices.target == "avx2" and above.vjp().choices.schedule is None
+    assert function("linear").with_schedule("none").vjp("w").choices.schedule == "none"
+
+
+def test_what_has_no_derivative_is_refused():
+    @jit
+    def integers(x: Tensor["M", i32]) -> Tensor["M", i32]:
+        return x + x
+
+    @jit
+    def family(x: Tensor["M", f32], n: int = 1):
+        return x * n
+
+    def stopped(x: Tensor["M", f32]) -> Tensor["M", f32]:
+        return tile.stop_gradient(x)
+
+    for make, id, words in [(lambda: ts.vjp(integers), "derivative.nothing", "it has no float input or parameter"),
+                            (lambda: ts.vjp(affine, by="q"), "derivative.unknown", "by the float input, state or parameter 'q'"),
+                            (lambda: ts.vjp(affine, by=("x", "x")), "derivative.unknown", "twice"),
+                            (lambda: ts.grad(affine), "derivative.scalar", "of one number"),
+                            (lambda: ts.transpose(affine, "x"), "derivative.linear", "it is not linear in x"),
+                            (lambda: autodiff(integers), "derivative.nothing", "no float"),
+                            (lambda: jit(autodiff(stopped)), "derivative.nothing", "no float output changes"),
+                            (lambda: ts.vjp(family), "python.function", "specialised(...)"),
+                            (lambda: ts.jvp(len), "python.function", "got builtin_function_or_method")]:
+        with pytest.raises(CompilationError) as error:
+            make()
+        assert error.value.id == id and words in str(error.value)
+    assert ts.vjp(autodiff(family).specialised(n=3)).algorithm.outputs[0][0] == "x.grad"
