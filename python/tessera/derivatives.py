@@ -26,7 +26,7 @@ def _list(names: Names) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _derived(function: Jit, transform: str, make: Callable[[Algorithm], Algorithm]) -> Jit:
+def _derived(function: Any, transform: str, make: Callable[[Algorithm], Algorithm]) -> Jit:
     if not isinstance(function, Jit):
         advice = "; give the function for values of its static arguments, specialised(...)" if isinstance(function, JitFamily) else ""
         raise CompilationError("python.function", f"{transform}: expected a function under @jit, got {type(function).__name__}{advice}")
