@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { BLOCK_BYTES = 64, ROUNDS = 64, LENGTH_BYTES = 8 };
+enum { BLOCK_BYTES = TESS_SHA256_BLOCK_BYTES, ROUNDS = 64, LENGTH_BYTES = 8 };
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t round_constants[ROUNDS] = {
@@ -144,20 +144,50 @@ static AddBlocks best_way(void) {
     return known == YES ? add_blocks_fast : add_blocks_plain;
 }
 
-static void hash_by(AddBlocks add, const unsigned char *bytes, uint64_t size, unsigned char hash[TESS_SHA256_BYTES]) {
-    unsigned char end[2 * BLOCK_BYTES] = {0};
-    const uint64_t rest = size % BLOCK_BYTES, whole = size - rest, blocks = rest + 1 + LENGTH_BYTES <= BLOCK_BYTES ? 1 : 2;
-    uint32_t state[8];
-    int i;
-    memcpy(state, first_state, sizeof state);
-    if (whole) add(state, bytes, whole / BLOCK_BYTES);
-    /* A bit, zeros, and the length in bits end the last block. */
-    if (rest) memcpy(end, bytes + whole, rest);
-    end[rest] = 0x80;
-    for (i = 0; i < LENGTH_BYTES; ++i) end[blocks * BLOCK_BYTES - 1 - (uint64_t)i] = (unsigned char)(size * 8 >> 8 * i);
-    add(state, end, blocks);
-    for (i = 0; i < TESS_SHA256_BYTES; ++i) hash[i] = (unsigned char)(state[i / 4] >> (24 - 8 * (i % 4)));
+static void add_by(AddBlocks add, TessSha256 *sha, const unsigned char *bytes, uint64_t size) {
+    const uint64_t filled = sha->bytes % BLOCK_BYTES;
+    uint64_t blocks;
+    sha->bytes += size;
+    if (filled > 0) {
+        const uint64_t room = BLOCK_BYTES - filled, first = size < room ? size : room;
+        if (first > 0) memcpy(sha->block + filled, bytes, first);
+        if (first < room) return;
+        add(sha->state, sha->block, 1);
+        bytes += first;
+        size -= first;
+    }
+    blocks = size / BLOCK_BYTES;
+    if (blocks > 0) add(sha->state, bytes, blocks);
+    if (size % BLOCK_BYTES) memcpy(sha->block, bytes + blocks * BLOCK_BYTES, size % BLOCK_BYTES);
 }
+
+/* A bit, zeros, and the length in bits end the last block. */
+static void end_by(AddBlocks add, TessSha256 *sha, unsigned char hash[TESS_SHA256_BYTES]) {
+    unsigned char end[2 * BLOCK_BYTES] = {0};
+    const uint64_t rest = sha->bytes % BLOCK_BYTES, blocks = rest + 1 + LENGTH_BYTES <= BLOCK_BYTES ? 1 : 2;
+    int i;
+    if (rest) memcpy(end, sha->block, rest);
+    end[rest] = 0x80;
+    for (i = 0; i < LENGTH_BYTES; ++i) end[blocks * BLOCK_BYTES - 1 - (uint64_t)i] = (unsigned char)(sha->bytes * 8 >> 8 * i);
+    add(sha->state, end, blocks);
+    for (i = 0; i < TESS_SHA256_BYTES; ++i) hash[i] = (unsigned char)(sha->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+static void hash_by(AddBlocks add, const void *bytes, uint64_t size, unsigned char hash[TESS_SHA256_BYTES]) {
+    TessSha256 sha;
+    tess_sha256_begin(&sha);
+    add_by(add, &sha, bytes, size);
+    end_by(add, &sha, hash);
+}
+
+void tess_sha256_begin(TessSha256 *sha) {
+    memcpy(sha->state, first_state, sizeof first_state);
+    sha->bytes = 0;
+}
+
+void tess_sha256_add(TessSha256 *sha, const void *bytes, uint64_t size) { add_by(best_way(), sha, bytes, size); }
+
+void tess_sha256_end(TessSha256 *sha, unsigned char hash[TESS_SHA256_BYTES]) { end_by(best_way(), sha, hash); }
 
 void tess_sha256_plain(const void *bytes, uint64_t size, unsigned char hash[TESS_SHA256_BYTES]) {
     hash_by(add_blocks_plain, bytes, size, hash);
