@@ -1,8 +1,10 @@
 # tessera_add_bundle(<name>
 #   KERNELS <target>...              what tessera_add_kernel or tessera_add_library made, for processors
-#   [WEIGHTS <file>]                 a safetensors file; a tensor <kernel>.<argument> or <argument> is that argument
+#   [WEIGHTS <file>...]              safetensors files; a tensor <kernel>.<argument> or <argument> is that argument. Each may be <kernel>=<file>:
+#                                    then its tensors are called <kernel>.<tensor>
 #   [WEIGHT <pair>...]               each [<kernel>.]<argument>=<tensor>, where their names differ
 #   [LICENCES <file>...] [RECORDS <file>...]   to take along
+#   [ASSETS <file>...]               the application's own, assets/<name> in the bundle
 #   [REPLAY <folder>]                with expected.json and, where that names tensors, inputs.safetensors
 #   [KEY <file>] [KEY_NAME <name>]   signs with this key, as openssl genpkey -algorithm ed25519 writes it
 #   [GENERATOR <target or path>])    default: Tessera::generator
@@ -14,8 +16,8 @@ cmake_policy(VERSION 3.20)
 
 function(tessera_add_bundle name)
   set(subject "error[cmake.add-bundle]: tessera_add_bundle(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;WEIGHTS;REPLAY;KEY;KEY_NAME" "KERNELS;WEIGHT;LICENCES;RECORDS")
-  _tessera_check_arguments("a file and a target" "KERNELS, WEIGHTS, WEIGHT, LICENCES, RECORDS, REPLAY, KEY, KEY_NAME, GENERATOR" "give the bundle another name")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;REPLAY;KEY;KEY_NAME" "KERNELS;WEIGHTS;WEIGHT;LICENCES;RECORDS;ASSETS")
+  _tessera_check_arguments("a file and a target" "KERNELS, WEIGHTS, WEIGHT, LICENCES, RECORDS, ASSETS, REPLAY, KEY, KEY_NAME, GENERATOR" "give the bundle another name")
   if(NOT arg_KERNELS)
     message(FATAL_ERROR "${subject}: expected KERNELS, got none; name what tessera_add_kernel or tessera_add_library made")
   elseif(arg_KEY_NAME AND NOT arg_KEY)
@@ -40,16 +42,21 @@ function(tessera_add_bundle name)
     list(APPEND targets ${kernel}_kernel)
   endforeach()
   _tessera_find_generator()
-  foreach(keyword IN ITEMS WEIGHTS LICENCES RECORDS KEY)
+  foreach(keyword IN ITEMS WEIGHTS LICENCES RECORDS ASSETS KEY)
     string(TOLOWER "${keyword}" option)
-    string(REPLACE "licences" "licence" option "${option}")
+    string(REGEX REPLACE "^(licence|asset)s$" "\\1" option "${option}")
     foreach(file IN LISTS arg_${keyword})
+      set(of)
+      if(keyword STREQUAL "WEIGHTS" AND file MATCHES "^([A-Za-z_][A-Za-z0-9_]*=)(.+)$")
+        set(of "${CMAKE_MATCH_1}")
+        set(file "${CMAKE_MATCH_2}")
+      endif()
       if(file MATCHES "^\\$<" OR keyword STREQUAL "WEIGHTS")  # what is made while the project is built
         cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
       else()
         _tessera_file(file "${subject}" ${keyword} "${file}")
       endif()
-      list(APPEND options --${option} "${file}")
+      list(APPEND options --${option} "${of}${file}")
       list(APPEND inputs "${file}")
     endforeach()
   endforeach()

@@ -1,6 +1,7 @@
 # tessera_add_kernel(<name>
 #   [GENERATOR <target or path>]     the program that knows the algorithm; default: Tessera::generator
-#   [ALGORITHM <name>]               default: <name>; or a file of JSON (*.json), relative to the current source folder
+#   [ALGORITHM <name>]               default: <name>; or a file of JSON (*.json), relative to the current source folder. As all files here it
+#                                    may be the output of an add_custom_command, such as that of the command `import`
 #   [PYTHON <file.py>:<function>]    in place of ALGORITHM: a function under @jit, by the package tessera in Python3_EXECUTABLE; the file is
 #                                    relative to the current source folder
 #   [NUMERICS <policy>]              for example f32; or a file of JSON (*.json), relative to the current source folder
@@ -44,10 +45,14 @@
 # they are equal. The files and the target are as above.
 cmake_policy(VERSION 3.20)
 
-# The absolute path of a file; an error where there is none.
+# The absolute path of a file; an error where there is none, unless this project makes it while it is built.
 function(_tessera_file result subject keyword file)
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-  if(NOT EXISTS "${file}" OR IS_DIRECTORY "${file}")
+  set(is_made FALSE)
+  if(NOT CMAKE_SCRIPT_MODE_FILE)
+    get_source_file_property(is_made "${file}" GENERATED)
+  endif()
+  if(NOT is_made AND (NOT EXISTS "${file}" OR IS_DIRECTORY "${file}"))
     message(FATAL_ERROR "${subject}: ${keyword} '${file}' is not a file")
   endif()
   set(${result} "${file}" PARENT_SCOPE)

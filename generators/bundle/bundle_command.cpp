@@ -20,8 +20,8 @@ namespace {
 
 struct BundleLine {
     std::string what, file;
-    std::vector<std::string> from, bindings, licences, records;
-    std::string weights, replay, name, key, key_name, public_key;
+    std::vector<std::string> from, weights, bindings, licences, records, assets;
+    std::string replay, name, key, key_name, public_key;
     bool rebuild = false, json = false;
     Limits limits;
 };
@@ -32,7 +32,8 @@ int make(const BundleLine &o) {
     request.folders.assign(o.from.begin(), o.from.end());
     request.bindings = o.bindings;
     request.records.assign(o.records.begin(), o.records.end()), request.licences.assign(o.licences.begin(), o.licences.end());
-    if (!o.weights.empty()) request.weights = o.weights;
+    request.weights = o.weights;
+    request.assets.assign(o.assets.begin(), o.assets.end());
     if (!o.replay.empty()) request.replay = o.replay;
     if (!o.key.empty()) {
         const KeyBytes secret = read_secret_key(o.key);
@@ -107,10 +108,19 @@ int check(const Registry &registry, const BundleLine &o) {
 
 // Options that belong to another of the three.
 void check_options(const CommandLine &line, const BundleLine &o) {
-    const std::vector<std::pair<const char *, const char *>> of = {
-        {"--from", "make"},     {"--weights", "make"},  {"--weight", "make"},      {"--licence", "make"},
-        {"--records", "make"},  {"--replay", "make"},   {"--name", "make"},        {"--key", "make"},
-        {"--key-name", "make"}, {"--rebuild", "check"}, {"--public-key", "check"}, {"--compile-limit-s", "check"}};
+    const std::vector<std::pair<const char *, const char *>> of = {{"--from", "make"},
+                                                                   {"--weights", "make"},
+                                                                   {"--weight", "make"},
+                                                                   {"--licence", "make"},
+                                                                   {"--asset", "make"},
+                                                                   {"--records", "make"},
+                                                                   {"--replay", "make"},
+                                                                   {"--name", "make"},
+                                                                   {"--key", "make"},
+                                                                   {"--key-name", "make"},
+                                                                   {"--rebuild", "check"},
+                                                                   {"--public-key", "check"},
+                                                                   {"--compile-limit-s", "check"}};
     for (const auto &[option, verb] : of)
         if (line.has(option) && o.what != verb)
             throw UserError("command.arguments", fmt::format("bundle {}: {} is for bundle {}. Leave it out.", o.what, option, verb));
@@ -133,9 +143,13 @@ Command bundle_command(ProgramLine &program, const Registry &registry) {
         .one_of({"make", "list", "check"});
     line.option("file", o->file, "The bundle, NAME.tess").required();
     line.option("--from", o->from, "A folder that generate wrote to; once for each").takes("DIR");
-    line.option("--weights", o->weights, "A safetensors file. A tensor <kernel>.<argument> or <argument> is that argument").takes("FILE");
+    line.option("--weights", o->weights,
+                "A safetensors file; may be repeated. A tensor <kernel>.<argument> or <argument> is that argument; those of KERNEL=FILE "
+                "are called <kernel>.<tensor>")
+        .takes("[KERNEL=]FILE");
     line.option("--weight", o->bindings, "The tensor of an argument, where their names differ").takes("[KERNEL.]ARGUMENT=TENSOR");
     line.option("--licence", o->licences, "A licence's text to take along; may be repeated").takes("FILE");
+    line.option("--asset", o->assets, "A file of the application's own to take along, as assets/<its name>; may be repeated").takes("FILE");
     line.option("--records", o->records, "Records of tuning to take along, as records export writes them; may be repeated").takes("FILE");
     line.option("--replay", o->replay, "A folder with expected.json and inputs.safetensors: runs to compare with").takes("DIR");
     line.option("--name", o->name, "Name of the bundle. Default: that of the file").takes("NAME");

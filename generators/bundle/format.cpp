@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t max_number = int64_t{1} << 62;
 
 // Kinds of members in their order: a path, or a folder.
-const std::vector<std::string> groups = {bundle_manifest_member, "programs/", "schedules/", "records/", "code/", "include/",
-                                         bundle_weights_member,  "packed/",   "licences/",  "replay/"};
+const std::vector<std::string> groups = {bundle_manifest_member, "programs/", "schedules/", "records/", "code/",  "include/",
+                                         bundle_weights_member,  "packed/",   "licences/",  "replay/",  "assets/"};
 int bundle_groups() { return static_cast<int>(groups.size()); }
 
 ordered_json json_of(const BundleTarget &t) { return {{"name", t.name}, {"arch", t.arch}, {"features", t.features}}; }

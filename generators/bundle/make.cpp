@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include <fmt/format.h>
@@ -55,12 +56,13 @@ public:
         for (const fs::path &folder : request_.folders)
             for (const fs::path &file : manifests_in(folder)) add_library(folder, file);
         order_targets();
-        if (request_.weights) add_weights(*request_.weights);
+        if (!request_.weights.empty()) add_weights(one_file_of_weights());
         else if (!request_.bindings.empty())
             throw UserError("bundle.weight",
                             "--weight " + request_.bindings[0] + ": expected --weights with it, the file that has the tensor.");
         for (const fs::path &file : request_.records) add_file("records/" + file.filename().string(), file, bundle_max_archive);
         for (const fs::path &file : request_.licences) add_file("licences/" + file.filename().string(), file, bundle_max_text);
+        for (const fs::path &file : request_.assets) add_file("assets/" + file.filename().string(), file, bundle_max_archive);
         add_licences();
         if (request_.replay) add_replay(*request_.replay);
         write();
@@ -198,6 +200,39 @@ private:
         add({bundle_weights_member, {}, stored, 0, stored->bytes()});
         bind_weights(weights);
         pack_weights(weights);
+    }
+
+    // The file that was named or, of several or where it is named with a kernel, one with the tensors of all.
+    fs::path one_file_of_weights() {
+        std::vector<std::pair<std::string, fs::path>> files;  // of "<kernel>=<file>", else of ""
+        for (const std::string &word : request_.weights) {
+            const size_t equals = word.find('=');
+            const std::string kernel = equals == std::string::npos ? "" : word.substr(0, equals);
+            const auto is_it = [&](const BundleKernel &k) { return k.name == kernel; };
+            if (equals == std::string::npos) files.emplace_back("", word);
+            else if (std::any_of(m_.kernels.begin(), m_.kernels.end(), is_it)) files.emplace_back(kernel, word.substr(equals + 1));
+            else throw UserError("bundle.weight", "--weights " + word + ": there is no kernel '" + kernel + "'; " + kernels_text());
+        }
+        if (files.size() == 1 && files[0].first.empty()) return files[0].second;
+        std::vector<std::unique_ptr<Safetensors>> read;
+        std::vector<SafeTensor> tensors;
+        for (const auto &[kernel, file] : files) {
+            read.push_back(std::make_unique<Safetensors>(file));
+            for (SafeTensor tensor : read.back()->tensors()) {
+                if (!kernel.empty()) tensor.name = kernel + "." + tensor.name;
+                tensors.push_back(std::move(tensor));
+            }
+        }
+        scratch_.emplace();
+        const fs::path all = scratch_->path() / bundle_weights_member;
+        write_safetensors(all, std::move(tensors), {});
+        return all;
+    }
+
+    std::string kernels_text() const {
+        std::vector<std::string> names;
+        for (const BundleKernel &k : m_.kernels) names.push_back(k.name);
+        return "there are " + join(names) + ".";
     }
 
     // The file itself or, where a tensor in it is not aligned to its elements, one with the same tensors that are.

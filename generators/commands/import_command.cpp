@@ -72,6 +72,7 @@ int run(const ImportLine &o) {
     ordered_json report = {{"format", "tessera-import"}, {"version", 1}, {"model", std::filesystem::path(o.file).filename().string()}};
     report["producer"] = model->producer;
     report["opsets"] = model->opsets;
+    report["metadata"] = model->metadata;
     report["program"] = {{"name", made.program.name}, {"semantic_hash", semantic_hash(made.program)}};
     for (const auto &[own, name] : made.inputs) report["inputs"][own] = name;
     for (const auto &[own, name] : made.outputs) report["outputs"][own] = name;

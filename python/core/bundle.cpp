@@ -100,6 +100,14 @@ public:
         return viewed(tensor);
     }
 
+    nb::bytes member(const std::string &path) const {
+        const void *data = nullptr;
+        uint64_t bytes = 0;
+        TessBundleError error{};
+        expect_ok(tess_bundle_member(bundle_, path.c_str(), &data, &bytes, &error), error);
+        return nb::bytes(data, bytes);
+    }
+
     std::vector<Output> replay(const std::optional<nb::bytes> &record, const std::optional<nb::bytes> &inputs) const {
         std::vector<Output> all;
         const auto report = [](void *state, const TessReplayOutput *o) {
@@ -157,6 +165,7 @@ void declare_bundles(nb::module_ &m) {
         .def("weight", &Bundle::weight, nb::arg("kernel"), nb::arg("argument"),
              nb::sig("def weight(self, kernel: str, argument: str) -> Any"),
              "What a kernel takes as a weight, packed where its code wants that; None where the argument is none.")
+        .def("member", &Bundle::member, nb::arg("path"), "The bytes of a member of the file.")
         .def("replay", &Bundle::replay, nb::arg("record") = nb::none(), nb::arg("inputs") = nb::none(),
              "Runs what is recorded, or a record: run, kernel, argument, target, hash of bits, what came out, what was recorded.");
 }

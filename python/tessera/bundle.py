@@ -61,6 +61,10 @@ class Bundle:
         except (ImportError, BufferError, RuntimeError, TypeError):
             return tensor
 
+    def asset(self, name: str) -> bytes:
+        """A file of the application's own, as `bundle make --asset` took it along."""
+        return self._core.member(f"assets/{name}")
+
     def __getitem__(self, kernel: str) -> _core.Function:
         """A kernel as a function: of its inputs and states, then its parameters, then its weights, which have their values."""
         if kernel not in self._functions:

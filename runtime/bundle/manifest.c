@@ -237,8 +237,8 @@ enum { WEIGHTS_LINE = 6 };
 
 /* Which line of the table of members a path belongs to; 0: none. */
 static int line_of(const char *path) {
-    static const char *const prefixes[] = {"programs/", "schedules/", "records/",  "code/",  "include/",
-                                           "",          "packed/",    "licences/", "replay/"};
+    static const char *const prefixes[] = {"programs/", "schedules/", "records/",  "code/",   "include/",
+                                           "",          "packed/",    "licences/", "replay/", "assets/"};
     int line;
     if (strcmp(path, "weights.safetensors") == 0) return WEIGHTS_LINE;
     for (line = 1; line <= (int)(sizeof prefixes / sizeof *prefixes); ++line)

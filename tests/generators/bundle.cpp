@@ -128,6 +128,33 @@ TEST_CASE("bundle: libraries, weights and sources become one file, which is list
     CHECK(read_file(m.path("again.tess")) == bytes);
 }
 
+TEST_CASE("bundle: weights of several files are one, and assets come along") {
+    const Made m;
+    std::vector<std::string> names;
+    const std::string first = floats(24 * 20), second(first.rbegin(), first.rend());
+    write_safetensors(m.path("a"), {{"w", "F32", {24, 20}, first}}, {});
+    write_safetensors(m.path("b"), {{"w", "F32", {24, 20}, second}, {"other", "F32", {1}, floats(1)}}, {});
+    write_file(m.path("alphabet.txt"), "abc\n");
+    const auto make = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"bundle", "make", m.path("x.tess"), "--from", m.path("gemm"), m.path("softmax")});
+        return words;
+    };
+    const Outcome made = generator(make({"--weights", "gemm=" + m.path("a"), m.path("b"), "--asset", m.path("alphabet.txt")}), m.registry);
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    const Bundle bundle(m.path("x.tess"));
+    for (const BundleTensor &t : bundle.manifest().tensors) names.push_back(t.name);
+    CHECK(names == std::vector<std::string>{"gemm.w", "other", "w"});
+    const BundleTensor &w = bundle.manifest().tensors[bundle.manifest().kernels[0].weights.at(0).tensor];
+    CHECK(w.name == "gemm.w");
+    CHECK(read_file(m.path("x.tess")).substr(w.offset, w.bytes) == first);
+    CHECK(bundle.read("assets/alphabet.txt", 100) == "abc\n");
+    CHECK(generator({"bundle", "check", m.path("x.tess"), "--rebuild"}, m.registry).code == 0);
+    check_refused(make({"--weights", "up=" + m.path("a")}), {"error[bundle.weight]", "there is no kernel 'up'; there are gemm, softmax."},
+                  2, m.registry);
+    check_refused(make({"--weights", m.path("a"), m.path("b")}), {"error[safetensors.repeated]"}, 2, m.registry);
+}
+
 static bool schema_accepts(const json &document) {
     const json text = json::parse(read_file(std::string(TESSERA_SOURCE_DIR) + "/schedules/tessera-bundle.schema.json"));
     valijson::Schema schema;

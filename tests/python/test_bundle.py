@@ -50,6 +50,15 @@ def test_a_kernel_has_its_weights(made, rng):
         kept(x[:, :31].copy())
 
 
+def test_assets_are_bytes(made, tmp_path):
+    make, _ = made
+    (tmp_path / "words.txt").write_bytes(b"a\x00b")
+    bundle = ts.Bundle(make("assets.tess", "--asset", tmp_path / "words.txt"))
+    assert bundle.asset("words.txt") == b"a\x00b"
+    with pytest.raises(ts.TesseraError, match="assets/letters.txt"):
+        bundle.asset("letters.txt")
+
+
 def test_what_is_recorded_is_equal(made, rng, tmp_path):
     make, _ = made
     bundle = ts.Bundle(make("plain.tess"))

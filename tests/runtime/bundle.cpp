@@ -148,6 +148,8 @@ TEST_CASE("Members of a bundle are given when they have their hashes", "[bundle]
     CHECK(std::string(static_cast<const char *>(data), bytes) == "text");
     REQUIRE(tess_bundle_member(open.bundle, "include/base/toy.h", &data, &bytes, nullptr) == TESS_OK);
     CHECK(bytes == 0);
+    REQUIRE(tess_bundle_member(open.bundle, "assets/words.txt", &data, &bytes, nullptr) == TESS_OK);
+    CHECK(std::string_view(static_cast<const char *>(data), bytes) == "a b");
     for (const char *path : {"licences", "licences/LICENSE2", "manifest.json", "signature", "", "zzz"})
         CHECK(tess_bundle_member(open.bundle, path, &data, &bytes, nullptr) == TESS_NO_SUCH);
 }

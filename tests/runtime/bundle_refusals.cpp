@@ -18,7 +18,7 @@ namespace {
 const std::vector<std::string> paths = {
     "programs/toy.json",           "schedules/toy/base.json",      "code/base/libtoy.a", "code/never/libtoy.a",
     "code/base/toy.manifest.json", "code/never/toy.manifest.json", "include/base/toy.h", "include/never/toy.h",
-    "weights.safetensors",         "packed/0123456789abcdef/0",    "licences/LICENSE"};
+    "weights.safetensors",         "packed/0123456789abcdef/0",    "licences/LICENSE",   "assets/words.txt"};
 
 // Opens it and looks at all that is in it. "sound" where everything is as it was written; otherwise the first refusal.
 std::string seen(const std::string &bytes) {
@@ -152,15 +152,15 @@ TEST_CASE("What a manifest says wrongly is refused in words", "[bundle]") {
          "bundle-hash: member 'code/base/libtoy.a': expected the bytes that the manifest hashed");
     says(changed([](Json &m) { m["members"][8]["sha256"] = sha256("other"); }), "bundle-hash: member 'weights.safetensors'");
     says(changed([](Json &m) { m["members"][0]["sha256"] = "sha256:12"; }), "expected sha256: and 64 lower-case hexadecimal digits");
-    says(changed([](Json &m) { m["members"][10]["offset"] = int64_t(m["members"][10]["offset"]) + 64; }),
-         "bundle-format: bundle: expected the member 'licences/LICENSE'");
+    says(changed([](Json &m) { m["members"][11]["offset"] = int64_t(m["members"][11]["offset"]) + 64; }),
+         "bundle-format: bundle: expected the member 'assets/words.txt'");
     says(changed([](Json &m) { m["members"][1]["offset"] = int64_t(m["members"][1]["offset"]) + 8; }),
          "expected members behind each other in the file, at multiples of 64");
     says(changed([](Json &m) { m["members"][1]["offset"] = m["members"][0]["offset"]; }), "expected members behind each other in the file");
     says(changed([](Json &m) { m["members"][1]["bytes"] = int64_t{1} << 61; }), "expected members behind each other in the file");
     says(changed([](Json &m) { m["members"][1]["bytes"] = 1; }),
          "bundle-format: bundle: expected the member 'schedules/toy/base.json' of 1 bytes");
-    says(changed([](Json &m) { m["members"].erase(10); }), "bundle-format: bundle: expected the end at byte");
+    says(changed([](Json &m) { m["members"].erase(11); }), "bundle-format: bundle: expected the end at byte");
     says(changed([](Json &m) { m["members"].erase(0); }), "bundle-format: bundle: expected the member 'schedules/toy/base.json'");
     says(changed([](Json &m) { std::swap(m["members"][0], m["members"][1]); }), "expected members in the order that bundles have");
     says(changed([](Json &m) { m["members"][0]["path"] = "../../etc/passwd"; }), "expected a path that bundles have");
@@ -232,12 +232,12 @@ TEST_CASE("A library in a bundle that is none is refused, with the loader's word
 TEST_CASE("Members after the signature, or beside the manifest's, are refused", "[bundle]") {
     WrittenBundle written = sound_bundle();
     written.members.push_back({"signature", "{}", 0, 0});
-    written.change = [](Json &m) { m["end"] = int64_t(m["members"][11]["offset"]) - 128, m["members"].erase(11); };
+    written.change = [](Json &m) { m["end"] = int64_t(m["members"][12]["offset"]) - 128, m["members"].erase(12); };
     CHECK(seen(written.bytes()) != "sound");  // the end is only near
     written = sound_bundle();
     written.members.push_back({"signature", "{}", 0, 0});
     written.members.push_back({"zzz", "{}", 0, 0});
-    written.change = [](Json &m) { m["members"].erase(12), m["members"].erase(11); };
+    written.change = [](Json &m) { m["members"].erase(13), m["members"].erase(12); };
     CHECK_THAT(seen(written.bytes()), Contains("expected no member after its signature"));
 }
 

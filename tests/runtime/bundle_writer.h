@@ -192,7 +192,8 @@ inline WrittenBundle sound_bundle() {
                  {"include/never/toy.h", "", 0, 0},
                  {"weights.safetensors", weights, 0, 0},
                  {"packed/0123456789abcdef/0", "TESSPACK" + std::string(152, '\0'), 0, 0},
-                 {"licences/LICENSE", "text", 0, 0}};
+                 {"licences/LICENSE", "text", 0, 0},
+                 {"assets/words.txt", "a b", 0, 0}};
     const auto library = [](const char *target) {
         const std::string folder = std::string("/") + target + "/";
         return nlohmann::ordered_json{{"name", "toy"},
