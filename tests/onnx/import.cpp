@@ -143,6 +143,44 @@ TEST_CASE("onnx: equal parts are one callee, and outlining keeps every bit") {
     CHECK(evaluated(outlined, x).extents == std::vector<int64_t>{2, 2, 5, 4});
 }
 
+TEST_CASE("onnx: equal layers are one that repeats, with their weights one behind another") {
+    std::vector<Message> nodes, tensors = {weights("head", {8, 3})};
+    std::string x = "x";
+    for (int i = 0; i < 5; i++) {
+        const std::string n = std::to_string(i);
+        tensors.push_back(weights("up" + n, {8, 24}));
+        tensors.push_back(weights("down" + n, {24, 8}));
+        tensors.push_back(weights("b" + n, {8}));
+        nodes.push_back(node("MatMul", {x, "up" + n}, {"u" + n}));
+        nodes.push_back(node("Relu", {"u" + n}, {"a" + n}));
+        nodes.push_back(node("MatMul", {"a" + n, "down" + n}, {"d" + n}));
+        nodes.push_back(node("Add", {"d" + n, "b" + n}, {"e" + n}));
+        nodes.push_back(node("Add", {"e" + n, x}, {"r" + n}));
+        x = "r" + n;
+    }
+    nodes.push_back(node("MatMul", {x, "head"}, {"y"}));
+    const std::string bytes = model(nodes, {value("x", {{0, "N"}, {8, ""}})}, {"y"}, tensors);
+    const onnx::Imported rolled = imported(bytes), plain = imported(bytes, {.outline = false});
+    REQUIRE(rolled.program.calls().size() == 2);
+    const Call &layers = rolled.program.calls().front();
+    REQUIRE(layers.repeat);
+    CHECK(rolled.program.dim(layers.repeat->dim).value == 5);
+    CHECK(layers.repeat->carried.size() == 1);
+    CHECK(layers.callee->calls().size() == 2);
+    REQUIRE(rolled.weights.size() == 4);
+    CHECK(rolled.weights[0].array.extents == std::vector<int64_t>{5, 8, 24});
+    std::vector<double> values;
+    for (int i = 0; i < 3 * 8; i++) values.push_back(i % 17 / 8.0 - 1);
+    const Array in(DType::f32, {3, 8}, values);
+    CHECK(evaluated(rolled, in) == evaluated(plain, in));
+    // What a middle layer gives is a result too: the layers up to it, and those behind it.
+    const onnx::Imported middle = imported(bytes, {.until = {"r2", "y"}});
+    std::vector<int64_t> rounds;
+    for (const Call &call : middle.program.calls())
+        if (call.repeat) rounds.push_back(middle.program.dim(call.repeat->dim).value);
+    CHECK(rounds == std::vector<int64_t>{3, 2});
+}
+
 TEST_CASE("onnx: all that is refused is refused at once, with nodes and remedies") {
     const Message in = value("x", {{2, ""}, {0, "K"}});
     const std::string bytes = model({node("Frobnicate", {"x"}, {"a"}), node("Frobnicate", {"a"}, {"b"}), node("Relu", {"b"}, {"c"}),

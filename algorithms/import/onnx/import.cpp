@@ -10,6 +10,7 @@
 #include "algorithms/import/onnx/operators.h"
 #include "algorithms/import/onnx/outline.h"
 #include "algorithms/import/onnx/refusals.h"
+#include "algorithms/transform/roll/roll.h"
 #include "support/text/error.h"
 
 namespace tessera::onnx {
@@ -443,6 +444,38 @@ private:
     }
 };
 
+// Equal layers as one that repeats, with their weights one behind another.
+Imported with_layers(Imported made) {
+    std::map<std::string, const Weight *> weights;
+    std::set<std::string> names;
+    for (const Weight &w : made.weights) weights[w.name] = &w, names.insert(w.name);
+    Rolled rolled = roll_chains(made.program, names);
+    std::map<std::string, Weight> stacks;
+    std::set<std::string> gone;
+    for (const auto &[name, members] : rolled.stacks) {
+        const Array &first = weights.at(members[0])->array;
+        Array all;
+        all.dtype = first.dtype;
+        all.extents = first.extents;
+        all.extents.insert(all.extents.begin(), static_cast<int64_t>(members.size()));
+        for (const std::string &m : members) {
+            const std::vector<std::byte> &data = weights.at(m)->array.data;
+            all.data.insert(all.data.end(), data.begin(), data.end());
+        }
+        stacks[members[0]] = {name, std::move(all), {}, {}};
+        gone.insert(members.begin(), members.end());
+    }
+    made.program = std::move(rolled.algorithm);
+    std::vector<Weight> kept;
+    for (Weight &w : made.weights) {
+        const auto stack = stacks.find(w.name);
+        if (stack != stacks.end()) kept.push_back(std::move(stack->second));
+        else if (!gone.count(w.name)) kept.push_back(std::move(w));
+    }
+    made.weights = std::move(kept);
+    return made;
+}
+
 }  // namespace
 
 Imported import_model(const Model &model, const ImportOptions &options) {
@@ -452,7 +485,7 @@ Imported import_model(const Model &model, const ImportOptions &options) {
     if (!options.outline) return whole;
     const std::vector<Part> parts = parts_of(model.graph, plain.facts());
     if (parts.size() < 2) return whole;  // a program of one call is its callee
-    return Walker(model, options, parts).whole();
+    return with_layers(Walker(model, options, parts).whole());
 }
 
 }  // namespace tessera::onnx
