@@ -157,6 +157,7 @@ TEST_CASE("derivatives: what has none is refused, with the stage and what to do"
     CHECK_THAT(refusal(library::linear(f32), {{"v"}, {}}),
                Catch::StartsWith("derivative.unknown linear: a derivative was asked by the float input, "
                                  "state or parameter 'v'; there are x, w, b."));
+    CHECK_THAT(refusal(library::cross_entropy(f32), {{"id"}, {}}), Catch::Contains("which holds i32; expected floats"));
     CHECK_THAT(refusal(library::linear(f32), {{"x", "x"}, {}}), Catch::StartsWith("derivative.unknown"));
     const Options three = complete_options("", library::top_k_options(), {{"k", 3}});
     CHECK_THAT(refusal(library::top_k(f32, three), {}), Catch::StartsWith("derivative.bits top_k"));

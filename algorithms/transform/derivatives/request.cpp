@@ -27,13 +27,29 @@ static void check_named(const std::string &subject, const std::vector<std::strin
     }
 }
 
+// Integers have no derivative; who names one did not mistype.
+static void check_floats(const Algorithm &f, const std::vector<std::string> &asked, const std::vector<std::string> &floats) {
+    const auto refuse = [&](const std::string &name, DType type) {
+        throw UserError("derivative.unknown",
+                        f.name + ": a derivative was asked by '" + name + "', which holds " + name_of(type) +
+                            "; expected floats, of which there are " + (floats.empty() ? "none" : join(floats)) + ".",
+                        "Leave it out: integers and bools are constant.");
+    };
+    for (const std::string &name : asked) {
+        if (const Tensor *t = f.find_tensor(name); t && !is_float(t->dtype)) refuse(name, t->dtype);
+        for (const Parameter &p : f.parameters)
+            if (p.name == name && !is_float(p.dtype)) refuse(name, p.dtype);
+    }
+}
+
 Request checked(const Algorithm &given, const By &asked) {
     for (const Call &call : given.calls())
         if (call.repeat || keeps_repeats(given)(call.scope))
             throw UserError("derivative.repeat",
                             given.name + "." + call.scope + ": it repeats along '" +
                                 (call.repeat ? call.repeat->dim : std::string("a dim inside")) + "', and rounds have no derivative yet.",
-                            "Call it once for each round.")
+                            "Call the callee once for each round, by a loop where the algorithm is declared (its extent has to be a number "
+                            "then), or take the derivative of the callee itself.")
                 .about(call.scope, call.span);
     Request request;
     request.f = inline_calls(given);
@@ -52,11 +68,14 @@ Request checked(const Algorithm &given, const By &asked) {
         const Tensor t = result_of(request.f, output);
         if (is_float(t.dtype)) results.push_back(t), outputs.push_back(output);
     }
+    check_floats(request.f, asked.by, names);
     check_named(given.name, asked.by, names, "by the float input, state or parameter");
     check_named(given.name, asked.of, outputs, "of the float output");
     if (names.empty() || outputs.empty())
-        throw UserError("derivative.nothing", given.name + ": it has no float " + (names.empty() ? "input or parameter" : "output") +
-                                                  ", so it has no derivative.");
+        throw UserError(
+            "derivative.nothing",
+            given.name + ": it has no float " + (names.empty() ? "input or parameter" : "output") + ", so it has no derivative.",
+            "Take derivatives of algorithms over floats; what is integers is constant.");
     std::set<std::string> by(asked.by.begin(), asked.by.end()), of(asked.of.begin(), asked.of.end());
     if (by.empty())
         for (const Source &s : sources)
@@ -86,7 +105,8 @@ Request checked(const Algorithm &given, const By &asked) {
     for (const Tensor &t : results)
         if (of.count(t.name) && is_active(t.name)) request.of.push_back(t);
     if (request.by.empty() || request.of.empty())
-        throw UserError("derivative.nothing", given.name + ": no float output changes with a float input, so it has no derivative.");
+        throw UserError("derivative.nothing", given.name + ": no float output changes with a float input, so it has no derivative.",
+                        "Ask for the derivative of an algorithm that reads its floats, before casts to integers and stop_gradient.");
     return request;
 }
 
