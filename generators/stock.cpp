@@ -62,6 +62,8 @@ int main(int argc, char **argv) {
              library::grouped_attention_options(), library::attention_grouped)
         .add("attention_decode", "o[H, G, E] = attention of one query a head, q[H, G, D], over a cache k[H, T, D], v[H, T, E]",
              library::attention_decode)
+        .add("attention_cached", "o[B, H, G, S, E] = attention of the last S tokens, q[B, H, G, S, D], over a cache with lengths or pages",
+             library::attention_cached_options(), library::attention_cached)
         .family("convolutions")
         .add("conv1d", "y[N, P, O] = sum over R, C of x[N, L, C] through windows along L, times w[R, C, O]", tessera::window_options(),
              library::conv1d)
@@ -106,6 +108,9 @@ int main(int argc, char **argv) {
         .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K]", library::fourier_options(), library::irfft)
         .family("states and training")
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
+        .add("cache_append", "k[B, S, H, D], v[B, S, H, E] become positions length[B] + S of a cache, in place",
+             library::cache_append_options(), library::cache_append)
+        .add("cache_copy_pages", "pages[pairs[N, 1], X] = pages[pairs[N, 0], X], in place", library::cache_copy_pages)
         .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
         .add("sgd_momentum", "m, w = a step of gradient descent with momentum by the gradient g, in place", library::sgd_momentum)
         .family("tokens")

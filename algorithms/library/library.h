@@ -86,6 +86,18 @@ std::vector<Option> grouped_attention_options();
 // for more is a view of them, whose stride along H says so. o is 0 where T is 0.
 Algorithm attention_decode(const Numerics &n);
 
+// caches.cpp: attention over a cache of keys and values (build/cache.h, which says what the tensors of each layout are), with options for
+// its layout, codes and scales.
+// The rows k[B, S, H, D] and v[B, S, H, E] become positions length[b] + s.
+Algorithm cache_append(const Numerics &n, const Options &o);
+std::vector<Option> cache_append_options();
+// o[B, H, G, S, E] of q[B, H, G, S, D], the last S tokens of each sequence: query s stands at length[b] - S + s. The first queries of a
+// sequence of fewer tokens see no key, and are 0.
+Algorithm attention_cached(const Numerics &n, const Options &o);
+std::vector<Option> attention_cached_options();
+// pages[pairs[n, 1]] = pages[pairs[n, 0]] of pages[P, X], any tensor of pages as bytes; pairs[N, 2]: what a fork copies
+Algorithm cache_copy_pages(const Numerics &n);
+
 // convolutions.cpp, with the options of window_options (convolution.h), pools with those of pool_options
 Algorithm conv1d(const Numerics &n, const Options &o);                 // y[N, P, O] of x[N, L, C], w[R, C, O]
 Algorithm conv2d_nhwc(const Numerics &n, const Options &o);            // y[N, P, Q, O] of x[N, H, W, C], w[R, S, C, O]

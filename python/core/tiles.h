@@ -26,6 +26,7 @@ void declare_expressions(nb::module_ &m);
 void declare_monoids(nb::module_ &m);
 void declare_tiles(nb::module_ &m);      // Tile and Builder
 void declare_functions(nb::module_ &m);  // those over tiles
+void declare_caches(nb::module_ &m);     // of keys and values
 
 }  // namespace tessera::python
 

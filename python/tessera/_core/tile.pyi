@@ -229,3 +229,49 @@ def conv1d(x: tessera._core.Tile, w: tessera._core.Tile, length: str, taps: str,
 def max_pool2d(x: tessera._core.Tile, height: str, width: str, rows: str, columns: str, stride: int = 1, padding: int = 0) -> tessera._core.Tile: ...
 
 def average_pool2d(x: tessera._core.Tile, height: str, width: str, rows: str, columns: str, stride: int = 1, padding: int = 0) -> tessera._core.Tile: ...
+
+class KVCache:
+    """
+    Keys and values by position, whatever their layout: see algorithms/build/cache.h.
+    """
+
+    @property
+    def positions(self) -> str:
+        """The name of the dim of all positions."""
+
+    @property
+    def length(self) -> tessera._core.Tile:
+        """Tokens of each sequence (B), with those appended here."""
+
+    @property
+    def begin(self) -> tessera._core.Tile:
+        """The first position of each sequence that is there."""
+
+    def keys(self, t: str | None = None) -> tessera._core.Tile:
+        """
+        (B, H, t, D), numbers at the positions that the dim t counts; of all positions by default.
+        """
+
+    def values(self, t: str | None = None) -> tessera._core.Tile:
+        """(B, H, t, E)"""
+
+    def append(self, k: tessera._core.Tile, v: tessera._core.Tile, count: tessera._core.Tile | None = None, prefix: str = 'append_') -> None:
+        """
+        Writes k (B, H, S, D) and v (B, H, S, E) after what is there, of sequence b the first count[b] rows.
+        """
+
+    def copy_pages(self, pairs: tessera._core.Tile) -> None:
+        """Page pairs[n, 1] becomes what page pairs[n, 0] was."""
+
+def kv_cache(keys: tessera._core.Tile, values: tessera._core.Tile, length: tessera._core.Tile, *, layout: str = 'contiguous', table: tessera._core.Tile | None = None, key_scales: tessera._core.Tile | None = None, value_scales: tessera._core.Tile | None = None, begin: tessera._core.Tile | None = None, sinks: int = 0, positions: int = 0, key: str | None = None, value: str | None = None) -> KVCache:
+    """
+    A cache of states that the function takes: keys [B, H, T, D], of pages [P, H, Z, D] with table [B, C], of a ring [B, H, W, D] whose sequences have at most so many positions; layout 'contiguous', 'ring' or 'paged'. Codes have scales [B, H, T]; u8 has two codes of i4, of the dims `key` and `value`.
+    """
+
+def attend(q: tessera._core.Tile, cache: KVCache, position: tessera._core.Tile, *, window: int = 0, sinks: int = 0) -> tessera._core.Tile:
+    """
+    Attention of q (B, H, ..., D) to the keys up to `position`, integers over B and other dims of q; 0 where there is none.
+    """
+
+def copy_pages(pages: tessera._core.Tile, pairs: tessera._core.Tile) -> None:
+    """pages[pairs[n, 1]] of a state becomes what pages[pairs[n, 0]] was."""
