@@ -78,6 +78,12 @@ Message weights(const std::string &name, const std::vector<int64_t> &extents) {
     return t.number(2, 1).text(8, name).text(9, raw);
 }
 
+Message number(const std::string &name, float value) {
+    std::string raw;
+    raw.append(reinterpret_cast<const char *>(&value), sizeof value);
+    return Message().number(2, 1).text(8, name).text(9, raw);
+}
+
 std::string model(const std::vector<Message> &nodes, const std::vector<Message> &inputs, const std::vector<std::string> &outputs,
                   const std::vector<Message> &tensors = {}) {
     Message graph, whole;
@@ -154,7 +160,9 @@ TEST_CASE("onnx: equal layers are one that repeats, with their weights one behin
         nodes.push_back(node("MatMul", {x, "up" + n}, {"u" + n}));
         nodes.push_back(node("Relu", {"u" + n}, {"a" + n}));
         nodes.push_back(node("MatMul", {"a" + n, "down" + n}, {"d" + n}));
-        nodes.push_back(node("Add", {"d" + n, "b" + n}, {"e" + n}));
+        tensors.push_back(number("s" + n, 0.3f + static_cast<float>(i) / 7));
+        nodes.push_back(node("Mul", {"d" + n, "s" + n}, {"m" + n}));
+        nodes.push_back(node("Add", {"m" + n, "b" + n}, {"e" + n}));
         nodes.push_back(node("Add", {"e" + n, x}, {"r" + n}));
         x = "r" + n;
     }
@@ -167,6 +175,7 @@ TEST_CASE("onnx: equal layers are one that repeats, with their weights one behin
     CHECK(rolled.program.dim(layers.repeat->dim).value == 5);
     CHECK(layers.repeat->carried.size() == 1);
     CHECK(layers.callee->calls().size() == 2);
+    CHECK(layers.callee->parameters.size() == 1);  // the scale, another in each layer
     REQUIRE(rolled.weights.size() == 4);
     CHECK(rolled.weights[0].array.extents == std::vector<int64_t>{5, 8, 24});
     std::vector<double> values;

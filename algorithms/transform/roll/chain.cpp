@@ -33,6 +33,7 @@ public:
                 for (const auto &of : reads) names.push_back(of.at(i));
                 if (!takes(names)) return std::nullopt;
             }
+            takes_numbers(at);
         }
         if (!gives()) return std::nullopt;
         return std::move(chain_);
@@ -114,6 +115,22 @@ private:
         return true;
     }
 
+    void takes_numbers(size_t at) {
+        const auto *call = std::get_if<Call>(&step(at, 0));
+        if (!call) return;
+        for (const auto &[name, first] : call->parameters) {
+            if (!may_differ(*call, name)) continue;
+            Chain::Number number{at, name, {}};
+            bool differs = false;
+            for (size_t round = 0; round < stretch_.rounds; round++) {
+                const Expr &own = std::get<Call>(step(at, round)).parameters.at(name);
+                number.values.push_back(own->value);
+                differs |= !equal(own, first);
+            }
+            if (differs) chain_.numbers.push_back(std::move(number));
+        }
+    }
+
     // What is used behind the chain is the last round's; what is stacked, and what the first round is given, only the rounds use.
     bool gives() {
         std::set<std::string> behind(algorithm_.outputs.begin(), algorithm_.outputs.end()), elsewhere = behind;
@@ -144,6 +161,13 @@ private:
 };
 
 }  // namespace
+
+bool may_differ(const Call &call, const std::string &parameter) {
+    if (!call.parameters.at(parameter).is_constant()) return false;
+    for (const Parameter &p : call.callee->parameters)
+        if (p.name == parameter) return !p.range;  // of what is in a table no range is known
+    return false;
+}
 
 std::vector<std::string> reads_of(const Step &step) {
     std::vector<std::string> names;

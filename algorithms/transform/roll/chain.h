@@ -16,6 +16,9 @@ std::vector<std::string> makes_of(const Step &step);
 // The step with other names for what it reads and makes; names that `of` does not have stay.
 Step with_names(Step step, const std::map<std::string, std::string> &of);
 
+// Whether a number that the call passes on as this parameter may be another in each round.
+bool may_differ(const Call &call, const std::string &parameter);
+
 // `rounds` rounds of `period` steps each, the first at `begin`. Equal steps are at equal places of each.
 struct Stretch {
     size_t begin = 0, period = 0, rounds = 0;
@@ -33,8 +36,15 @@ struct Chain {
         std::string first;                 // what the first round takes
         std::vector<std::string> members;  // what each takes
     };
+    // A number that a call passes on, another in each round.
+    struct Number {
+        size_t step = 0;  // of the round
+        std::string parameter;
+        std::vector<Scalar> values;
+    };
     std::vector<Carried> carried;
     std::vector<Stack> stacks;
+    std::vector<Number> numbers;
     std::vector<std::string> shared;
     // Results that are used behind the chain: of the first round, and of the last.
     std::vector<std::pair<std::string, std::string>> results;

@@ -46,6 +46,8 @@ private:
                        [](Stage &stage) { stage.name = "step"; },
                        [&](Call &call) {
                            call.scope = "step";
+                           for (auto &[name, value] : call.parameters)
+                               if (may_differ(call, name)) value = parameter("any", value.type());
                            Algorithm stand_in;  // the text of a callee would be written for each call
                            stand_in.name = std::to_string(number_of(call.callee));
                            stand_in.outputs = call.callee->outputs;
@@ -229,6 +231,12 @@ private:
         for (const std::string &name : chain.shared) add_input(name);
         for (const Chain::Stack &stack : chain.stacks) add_input(stack.first);
         std::set<std::string> parameters;
+        for (size_t i = 0; i < chain.numbers.size(); i++) {
+            Expr &value = std::get<Call>(round.steps[chain.numbers[i].step]).parameters.at(chain.numbers[i].parameter);
+            const std::string name = number_name(i);
+            round.parameters.push_back({.name = name, .dtype = value.type()});
+            value = parameter(name, value.type());
+        }
         for (const Step &step : round.steps) {
             used.add(step);
             for (const Expr &e : std::visit(Overloaded{[](const Stage &stage) { return expressions_of(stage); },
@@ -261,6 +269,14 @@ private:
         return round;
     }
 
+    // Parameters of the program bear such a name only where it has this one.
+    std::string number_name(size_t i) const {
+        const std::vector<Parameter> &own = rolled_.algorithm.parameters;
+        return unused("number_" + std::to_string(i), [&](const std::string &n) {
+            return std::any_of(own.begin(), own.end(), [&](const Parameter &p) { return p.name == n; });
+        });
+    }
+
     bool is_used(const std::string &name) const {
         const Algorithm &a = rolled_.algorithm;
         if (a.find_tensor(name) || a.find_stage(name)) return true;
@@ -282,7 +298,18 @@ private:
         const std::string dim = unused("Layers", [&](const std::string &n) { return whole.find_dim(n) != nullptr; });
         call.repeat = Repeat{dim};
         for (const Dim &d : round->dims) call.dims[d.name] = d.name;
-        for (const Parameter &p : round->parameters) call.parameters[p.name] = parameter(p.name, p.dtype);
+        for (const Parameter &p : round->parameters) call.parameters[p.name] = parameter(p.name, p.dtype);  // numbers follow below
+        for (size_t i = 0; i < chain.numbers.size(); i++) {
+            const Chain::Number &number = chain.numbers[i];
+            Tensor table;
+            table.name = unused(call.scope + "_" + number_name(i), [&](const std::string &n) { return is_used(n); });
+            table.dtype = number.values[0].type;
+            table.dims = {dim};
+            table.role = Role::constant;
+            table.values = number.values;
+            call.parameters[number_name(i)] = load(table.name, table.dtype, {variable(dim)});
+            whole.tensors.push_back(std::move(table));
+        }
         for (const Chain::Carried &c : chain.carried) call.tensors[c.first] = c.first, call.repeat->carried[c.first] = c.result;
         for (const std::string &name : chain.shared)
             if (tensor(name).role != Role::constant) call.tensors[name] = name;
