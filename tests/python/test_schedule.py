@@ -96,3 +96,4 @@ def test_export_onnx_is_what_the_command_writes(linear_silu, tmp_path):
     compiler.run(["import", str(written), "--out", str(tmp_path / "again")])
     again = json.loads((tmp_path / "again" / "import.json").read_text())
     assert again["program"]["name"] == "linear_silu"
+    assert again["metadata"] == {"tessera.semantic_hash": again["program"]["semantic_hash"]}

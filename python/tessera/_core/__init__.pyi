@@ -581,6 +581,9 @@ class Bundle:
         What a kernel takes as a weight, packed where its code wants that; None where the argument is none.
         """
 
+    def member(self, path: str) -> bytes:
+        """The bytes of a member of the file."""
+
     def replay(self, record: bytes | None = None, inputs: bytes | None = None) -> list[tuple[int, str, str, str, str, str, str]]:
         """
         Runs what is recorded, or a record: run, kernel, argument, target, hash of bits, what came out, what was recorded.
