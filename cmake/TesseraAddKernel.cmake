@@ -14,6 +14,7 @@
 #                                    cost model's choice; default: the best match in those folders: tuned for this shape, for one near
 #                                    it, or the algorithm's for the target; where there is none, derived
 #   [DERIVE_FOR <dim>=<extent>...]   extents that the kernel mostly runs with: what a derived schedule is for
+#   [COMPILE_LIMIT <seconds>]        most that compiling may take; default: 60, which is too little for a large network on a busy machine
 #   [SCHEDULE_FOR <target>=<schedule>...]   for one target of several
 #   [SCHEDULE_DIRS <folder>...]      where schedules and their ancestors are looked for, before Tessera's own
 #   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
@@ -318,9 +319,9 @@ endfunction()
 
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;EMIT" "OPTIONS;GRADIENT;TANGENT;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;COMPILE_LIMIT;EMIT" "OPTIONS;GRADIENT;TANGENT;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
   _tessera_check_arguments("a C function"
-    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, TANGENT, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
+    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, TANGENT, SHAPE, DERIVE_FOR, COMPILE_LIMIT, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
     "give the kernel another name and say ALGORITHM")
   _tessera_find_generator()
 
@@ -364,6 +365,11 @@ function(tessera_add_kernel name)
   list(APPEND options ${pairs})
   _tessera_pairs(pairs "${subject}" DERIVE_FOR derive-for "[0-9]+" "<dim>=<extent>, for example M=512" ${arg_DERIVE_FOR})
   list(APPEND options ${pairs})
+  if(arg_COMPILE_LIMIT MATCHES "^[1-9][0-9]*$")
+    list(APPEND options --compile-limit-s ${arg_COMPILE_LIMIT})
+  elseif(DEFINED arg_COMPILE_LIMIT)
+    message(FATAL_ERROR "${subject}: COMPILE_LIMIT '${arg_COMPILE_LIMIT}'; expected seconds, for example 300")
+  endif()
   _tessera_find_folders()
   if(arg_SCHEDULE)
     _tessera_schedule(schedule file "${subject}" SCHEDULE "${arg_SCHEDULE}" "${generator}" ${folders})
