@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 
 struct ImportLine {
     std::string file, out, name;
-    std::vector<std::string> shape, multiple, bind, until;
+    std::vector<std::string> shape, multiple, max, bind, until;
     bool json = false;
 };
 
@@ -65,6 +65,7 @@ int run(const ImportLine &o) {
     options.name = o.name;
     for (const auto &[dim, extent] : parse_shape(o.shape)) options.shape[dim] = extent;
     for (const auto &[dim, of] : parse_shape(o.multiple, "--multiple")) options.multiples[dim] = of;
+    for (const auto &[dim, most] : parse_shape(o.max, "--max")) options.most[dim] = most;
     for (const std::string &word : o.bind) options.bind.insert(bound(word, *model));
     options.until = o.until;
     const onnx::Imported made = onnx::import_model(*model, options);
@@ -78,7 +79,8 @@ int run(const ImportLine &o) {
     for (const auto &[own, name] : made.outputs) report["outputs"][own] = name;
     report["dims"] = ordered_json::array();
     for (const onnx::ImportedDim &d : made.dims)
-        report["dims"].push_back({{"name", d.name}, {"stands_for", d.origin}, {"min", d.multiple_of}, {"multiple_of", d.multiple_of}});
+        report["dims"].push_back(
+            {{"name", d.name}, {"stands_for", d.origin}, {"min", d.multiple_of}, {"multiple_of", d.multiple_of}, {"max", d.max}});
     report["bound"] = o.bind;
     report["shape"] = o.shape;
     report["operators"] = made.operators;
@@ -106,8 +108,9 @@ int run(const ImportLine &o) {
                              made.program.name, nodes, made.folded, made.program.steps.size(), tensors.size(),
                              static_cast<double>(bytes) / 1e6);
     for (const onnx::ImportedDim &d : made.dims)
-        std::cout << fmt::format("  dim {}: {}, {}\n", d.name, d.origin,
-                                 d.multiple_of > 1 ? fmt::format("a multiple of {}", d.multiple_of) : "at least 1");
+        std::cout << fmt::format("  dim {}: {}, {}{}\n", d.name, d.origin,
+                                 d.multiple_of > 1 ? fmt::format("a multiple of {}", d.multiple_of) : "at least 1",
+                                 d.max < onnx::most_extent ? fmt::format(", at most {}", d.max) : "");
     std::cout << fmt::format("wrote program.json, weights.safetensors and import.json to {}\n", o.out);
     return exit_ok;
 }
@@ -124,6 +127,7 @@ Command import_command(ProgramLine &program) {
     line.option("--shape", o->shape, "Extent of a dynamic dim, by the model's name of it or as <input>.<axis>").takes("DIM=N");
     line.option("--multiple", o->multiple, "A dynamic dim that is always a multiple of N, as networks that halve pictures want it")
         .takes("DIM=N");
+    line.option("--max", o->max, "The greatest extent of a dynamic dim, as tables of positions want it").takes("DIM=N");
     line.option("--bind", o->bind, "An input that becomes a constant, with its numbers").takes("INPUT=N,…").one_value_each();
     line.option("--until", o->until, "A value of the graph that is an output, in place of the model's outputs")
         .takes("VALUE")

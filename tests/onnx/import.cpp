@@ -201,6 +201,10 @@ TEST_CASE("onnx: all that is refused is refused at once, with nodes and remedies
     CHECK(imported(model({node("Relu", {"x"}, {"r"}), node("NonMaxSuppression", {"r"}, {"d"})}, {in}, {"d"}), {.until = {"r"}})
               .outputs.size() == 1);
     check_refused(model({node("Relu", {"x"}, {"r"})}, {in}, {"r"}), {.shape = {{"M", 3}}}, {"error[onnx.shape]", "--shape M", "K"});
+    check_refused(model({node("Relu", {"x"}, {"r"})}, {in}, {"r"}), {.most = {{"M", 3}}}, {"error[onnx.shape]", "--max M", "K"});
+    check_refused(model({node("Relu", {"x"}, {"r"})}, {in}, {"r"}), {.most = {{"K", 0}}},
+                  {"error[onnx.shape]", "--max K=0", "expected 1 to"});
+    CHECK(imported(model({node("Relu", {"x"}, {"r"})}, {in}, {"r"}), {.most = {{"K", 512}}}).dims.at(0).max == 512);
     check_refused(model({node("Relu", {"y"}, {"r"})}, {in}, {"r"}), {},
                   {"error[onnx.graph]", "its input 'y' is made by no node before it"});
     check_refused(model({node("Add", {"x", "y"}, {"r"})}, {in, value("y", {{2, ""}, {5, ""}})}, {"r"}), {},

@@ -41,7 +41,9 @@ std::optional<std::vector<Value>> folded_node(const Operator &op, const Node &no
 }
 
 Value as_known(const Value &value) {
-    if (!value.is_constant() || is_float(value.dtype) || value.constant->size() < 2 || value.constant->size() > most_known) return value;
+    // Longer ones are tables, such as of positions, of which parts are read.
+    constexpr int64_t longest_shape = 64;
+    if (!value.is_constant() || is_float(value.dtype) || value.constant->size() < 2 || value.constant->size() > longest_shape) return value;
     std::vector<Expr> elements;
     for (int64_t i = 0; i < value.constant->size(); i++) {
         const int64_t number = value.constant->get(i).integer;

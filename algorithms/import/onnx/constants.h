@@ -10,7 +10,8 @@ namespace tessera::onnx {
 // The node of constants, computed by the reference interpreter. Nothing where the operator draws numbers or takes graphs.
 std::optional<std::vector<Value>> folded_node(const Operator &op, const Node &node, const std::vector<Value> &inputs, const Model &model);
 
-// A constant of several integers or truths as known ones, so that what they meet becomes known too; any other value as it is.
+// A constant of a few integers or truths, as shapes have them, as known ones, so that what they meet becomes known too; any other value as
+// it is.
 Value as_known(const Value &value);
 
 // A result that is made of known integers alone becomes known itself, element by element.

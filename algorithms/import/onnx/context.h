@@ -50,8 +50,9 @@ public:
     // UserError or Fix (above) where the extent is no number here.
     std::optional<int64_t> fixed(const Expr &extent) const;
 
-    // A symbolic dim of the program, of at least one element and at most most_extent; of a callee, where its first caller keeps to that.
-    Expr symbol(const std::string &name, bool at_least_one = true, bool limited = true, int64_t multiple_of = 1);
+    // A symbolic dim of the program, of at least one element and at most `most`; of a callee, where its first caller keeps to that.
+    Expr symbol(const std::string &name, bool at_least_one = true, bool limited = true, int64_t multiple_of = 1,
+                int64_t most = most_extent);
     Expr simplified(const Expr &extent) const;
     bool same(const Expr &a, const Expr &b) const;  // throws Unify or Fix where a callee's extents are the same only in the caller
     // A dim of that extent which is none of `taken`.

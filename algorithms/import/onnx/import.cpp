@@ -51,6 +51,8 @@ public:
             if (!shaped_.count(dim)) unknown_option("onnx.shape", "--shape", dim, "dim");
         for (const auto &[dim, of] : options_.multiples)
             if (!shaped_.count(dim)) unknown_option("onnx.shape", "--multiple", dim, "dim");
+        for (const auto &[dim, of] : options_.most)
+            if (!shaped_.count(dim)) unknown_option("onnx.shape", "--max", dim, "dim");
         refusals_.report();
         made_.program = space_.f.build();
         made_.weights = std::move(space_.weights);
@@ -185,8 +187,12 @@ private:
                         if (of < 1 || of > 1 << 20)
                             throw UserError("onnx.shape", "--multiple " + key + "=" + std::to_string(of) + ": expected 1 to 2^20.");
                         const std::string wanted = e.name.empty() || e.name == "?" ? info.name + "_" + std::to_string(i) : e.name;
-                        symbols[key] = space_.symbol(wanted, true, true, of);
-                        made_.dims.push_back({symbols[key]->name, "input '" + info.name + "', axis " + std::to_string(i), of});
+                        const int64_t most = said(options_.most).value_or(most_extent);
+                        if (most < of || most > most_extent)
+                            throw UserError("onnx.shape",
+                                            "--max " + key + "=" + std::to_string(most) + ": expected " + std::to_string(of) + " to 10^9.");
+                        symbols[key] = space_.symbol(wanted, true, true, of, most);
+                        made_.dims.push_back({symbols[key]->name, "input '" + info.name + "', axis " + std::to_string(i), of, most});
                     }
                     size = symbols[key];
                 }

@@ -13,6 +13,7 @@ struct ImportOptions {
     std::string name = "model";                     // of the program
     std::map<std::string, int64_t> shape = {};      // extents of symbolic dims, by the model's names of them or "<input>.<axis>"
     std::map<std::string, int64_t> multiples = {};  // dims that are multiples of a number, named alike
+    std::map<std::string, int64_t> most = {};       // the greatest extents of dims, named alike
     std::map<std::string, Array> bind = {};         // inputs that become constants; their shape must be the input's
     std::vector<std::string> until = {};            // values that are outputs in place of the model's; what only others need is left out
 };
@@ -20,7 +21,7 @@ struct ImportOptions {
 // A dim that stays symbolic, and where it stands.
 struct ImportedDim {
     std::string name, origin;  // "W", "input 'x', axis 3"
-    int64_t multiple_of = 1;
+    int64_t multiple_of = 1, max = most_extent;
 };
 
 struct Imported {

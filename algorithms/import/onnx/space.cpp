@@ -25,11 +25,11 @@ DType computed_as(DType type) {
     return is_float(type) ? DType::f32 : DType::i32;
 }
 
-Expr Space::symbol(const std::string &name, bool at_least_one, bool limited, int64_t multiple_of) {
+Expr Space::symbol(const std::string &name, bool at_least_one, bool limited, int64_t multiple_of, int64_t most) {
     Dim d = symbolic_dim(unused(identifier(name), dim_names_));
     d.multiple_of = multiple_of;
     d.min = at_least_one ? multiple_of : 0;
-    if (limited) d.max = most_extent / multiple_of * multiple_of;
+    if (limited) d.max = most / multiple_of * multiple_of;
     dim_names_.insert(d.name);
     if (multiple_of > 1) multiples_[d.name] = multiple_of;
     f.dim(d);
