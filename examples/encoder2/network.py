@@ -10,14 +10,14 @@ BLOCKS = 2
 
 
 @autodiff
-@jit(schedule="none")
+@jit(schedule="derived")
 def embed(ids: Tensor[B, S, i32], table: Tensor[V, D, f32], places: Tensor[S, D, f32]) -> Tensor[B, S, D, f32]:
     return tile.gather(table, {"V": ids}) + places
 
 
 # x plus what each place attends to among those up to its own, plus the MLP of that.
 @autodiff
-@jit(schedule="none")
+@jit(schedule="derived")
 def block(x: Tensor[B, S, D, f32], norm_a: Tensor[D, f32], q: Tensor[D, H, E, f32], k: Tensor[D, H, E, f32], v: Tensor[D, H, E, f32],
           o: Tensor[H, E, D, f32], norm_m: Tensor[D, f32], up: Tensor[D, F, f32], down: Tensor[F, D, f32]) -> Tensor[B, S, D, f32]:
     with tile.scope("attention"):
@@ -35,7 +35,7 @@ def block(x: Tensor[B, S, D, f32], norm_a: Tensor[D, f32], q: Tensor[D, H, E, f3
 
 # The mean over all places of -log(the probability of the target), in nats.
 @autodiff
-@jit(schedule="none")
+@jit(schedule="derived")
 def cross_entropy(x: Tensor[B, S, D, f32], targets: Tensor[B, S, i32], norm: Tensor[D, f32], head: Tensor[D, V, f32]):
     logits = tile.dot(tile.rmsnorm(x, norm, "D"), head, ["D"]).named("logits")                   # (B, S, V)
     with tile.scope("right"):
