@@ -1,36 +1,24 @@
 #include "algorithms/transform/roll/chain.h"
 
 #include <algorithm>
-#include <map>
 
 #include "support/containers/alternatives.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
 namespace {
 
-// Where a tensor is made: by which step of the algorithm, as which of its results.
-struct Origin {
-    size_t step = 0, result = 0;
-};
-
 class Finder {
 public:
-    Finder(const Algorithm &algorithm, const Stretch &stretch, const std::set<std::string> &stackable)
-        : algorithm_(algorithm), stretch_(stretch), stackable_(stackable) {
-        for (size_t i = 0; i < algorithm.steps.size(); i++) {
-            const std::vector<std::string> made = makes_of(algorithm.steps[i]);
-            for (size_t r = 0; r < made.size(); r++) made_[made[r]] = {i, r};
-        }
-    }
+    Finder(const StepTable &steps, const Stretch &stretch, const std::set<std::string> &stackable)
+        : steps_(steps), stretch_(stretch), stackable_(stackable) {}
 
     std::optional<Chain> find() {
         for (size_t at = 0; at < stretch_.period; at++) {
-            std::vector<std::vector<std::string>> reads;  // by round
-            for (size_t round = 0; round < stretch_.rounds; round++) reads.push_back(reads_of(step(at, round)));
-            for (size_t i = 0; i < reads[0].size(); i++) {
-                std::vector<std::string> names;
-                for (const auto &of : reads) names.push_back(of.at(i));
+            for (size_t i = 0; i < steps_.reads[number_of(at, 0)].size(); i++) {
+                std::vector<std::string> names;  // by round
+                for (size_t round = 0; round < stretch_.rounds; round++) names.push_back(steps_.reads[number_of(at, round)].at(i));
                 if (!takes(names)) return std::nullopt;
             }
             takes_numbers(at);
@@ -40,40 +28,32 @@ public:
     }
 
 private:
-    const Algorithm &algorithm_;
+    using Origin = StepTable::Origin;
+    const StepTable &steps_;
     const Stretch &stretch_;
     const std::set<std::string> &stackable_;
-    std::map<std::string, Origin> made_;
     Chain chain_;
 
-    const Step &step(size_t at, size_t round) const { return algorithm_.steps[stretch_.begin + round * stretch_.period + at]; }
+    // The number in the algorithm that a step of a round has.
+    size_t number_of(size_t at, size_t round) const { return stretch_.begin + round * stretch_.period + at; }
+    const Step &step(size_t at, size_t round) const { return steps_.algorithm.steps[number_of(at, round)]; }
 
     // The place of a tensor within its round, where it is made in that one.
     std::optional<Origin> inside(const std::string &name, size_t round) const {
-        const auto it = made_.find(name);
-        const size_t begin = stretch_.begin + round * stretch_.period;
-        if (it == made_.end() || it->second.step < begin || it->second.step >= begin + stretch_.period) return std::nullopt;
+        const auto it = steps_.origins.find(name);
+        const size_t begin = number_of(0, round);
+        if (it == steps_.origins.end() || it->second.step < begin || it->second.step >= begin + stretch_.period) return std::nullopt;
         return Origin{it->second.step - begin, it->second.result};
     }
     bool is_before(const std::string &name) const {
-        const auto it = made_.find(name);
-        return it == made_.end() || it->second.step < stretch_.begin;
+        const auto it = steps_.origins.find(name);
+        return it == steps_.origins.end() || it->second.step < stretch_.begin;
     }
-    std::string made_at(const Origin &place, size_t round) const { return makes_of(step(place.step, round))[place.result]; }
+    const std::string &made_at(const Origin &place, size_t round) const { return steps_.makes[number_of(place.step, round)][place.result]; }
 
-    // The type and dims of a tensor.
-    std::optional<Tensor> tensor(const std::string &name) const {
-        if (const Tensor *own = algorithm_.find_tensor(name)) return *own;
-        const auto it = made_.find(name);
-        if (it == made_.end()) return std::nullopt;
-        for (const Tensor &t : std::visit([](const auto &s) { return results_of(s); }, algorithm_.steps[it->second.step]))
-            if (t.name == name) return t;
-        return std::nullopt;
-    }
     bool are_alike(const std::string &a, const std::string &b) const {
-        const std::optional<Tensor> one = tensor(a), other = tensor(b);
-        return one && other && one->dtype == other->dtype && one->dims == other->dims && one->role != Role::state &&
-               other->role != Role::state;
+        const Tensor one = steps_.tensor(a), other = steps_.tensor(b);
+        return one.dtype == other.dtype && one.dims == other.dims && one.role != Role::state && other.role != Role::state;
     }
 
     // What the rounds read at one place of theirs.
@@ -85,7 +65,7 @@ private:
         return takes_stacked(names);
     }
     bool takes_shared(const std::string &name) {
-        const Tensor *own = algorithm_.find_tensor(name);
+        const Tensor *own = steps_.algorithm.find_tensor(name);
         if (own && own->role == Role::state) return false;
         if (std::find(chain_.shared.begin(), chain_.shared.end(), name) == chain_.shared.end()) chain_.shared.push_back(name);
         return true;
@@ -133,10 +113,10 @@ private:
 
     // What is used behind the chain is the last round's; what is stacked, and what the first round is given, only the rounds use.
     bool gives() {
-        std::set<std::string> behind(algorithm_.outputs.begin(), algorithm_.outputs.end()), elsewhere = behind;
-        for (size_t i = 0; i < algorithm_.steps.size(); i++) {
+        std::set<std::string> behind(steps_.algorithm.outputs.begin(), steps_.algorithm.outputs.end()), elsewhere = behind;
+        for (size_t i = 0; i < steps_.reads.size(); i++) {
             if (i >= stretch_.begin && i < stretch_.end()) continue;
-            for (const std::string &name : reads_of(algorithm_.steps[i])) {
+            for (const std::string &name : steps_.reads[i]) {
                 elsewhere.insert(name);
                 if (i >= stretch_.end()) behind.insert(name);
             }
@@ -149,7 +129,7 @@ private:
             if (members.count(name)) return false;
         for (size_t at = 0; at < stretch_.period; at++)
             for (size_t round = 0; round < stretch_.rounds; round++) {
-                const std::vector<std::string> made = makes_of(step(at, round));
+                const std::vector<std::string> &made = steps_.makes[number_of(at, round)];
                 for (size_t r = 0; r < made.size(); r++) {
                     if (!behind.count(made[r])) continue;
                     if (round + 1 < stretch_.rounds) return false;
@@ -169,30 +149,28 @@ bool may_differ(const Call &call, const std::string &parameter) {
     return false;
 }
 
+std::vector<Expr> expressions_of(const Step &step) {
+    if (const auto *stage = std::get_if<Stage>(&step)) return expressions_of(*stage);
+    std::vector<Expr> all;
+    const Call &call = std::get<Call>(step);
+    for (const auto &[own, view] : call.tensors) all.insert(all.end(), view.index.begin(), view.index.end());
+    for (const auto &[own, value] : call.parameters) all.push_back(value);
+    return all;
+}
+
 std::vector<std::string> reads_of(const Step &step) {
     std::vector<std::string> names;
     auto add = [&](const std::string &name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };
-    auto add_loads = [&](const Expr &e) {
+    if (const auto *call = std::get_if<Call>(&step))
+        for (const auto &[own, view] : call->tensors) add(view.tensor);
+    for (const Expr &e : expressions_of(step))
         walk(e, [&](const Expr &n) {
             if (n.kind() == ExprKind::load) add(n->name);
         });
-    };
-    std::visit(Overloaded{
-                   [&](const Stage &stage) {
-                       for (const Expr &e : expressions_of(stage)) add_loads(e);
-                       for (const Write *w : writes_of(stage)) add(w->state);
-                   },
-                   [&](const Call &call) {
-                       for (const auto &[own, view] : call.tensors) {
-                           add(view.tensor);
-                           for (const Expr &e : view.index) add_loads(e);
-                       }
-                       for (const auto &[own, value] : call.parameters) add_loads(value);
-                   },
-               },
-               step);
+    if (const auto *stage = std::get_if<Stage>(&step))
+        for (const Write *w : writes_of(*stage)) add(w->state);
     return names;
 }
 
@@ -240,8 +218,23 @@ Step with_names(Step step, const std::map<std::string, std::string> &of) {
     return step;
 }
 
-std::optional<Chain> chain_of(const Algorithm &algorithm, const Stretch &stretch, const std::set<std::string> &stackable) {
-    return Finder(algorithm, stretch, stackable).find();
+StepTable::StepTable(const Algorithm &of) : algorithm(of) {
+    for (const Step &step : of.steps) {
+        reads.push_back(reads_of(step)), makes.push_back(makes_of(step));
+        for (size_t r = 0; r < makes.back().size(); r++) origins[makes.back()[r]] = {makes.size() - 1, r};
+    }
+}
+
+Tensor StepTable::tensor(const std::string &name) const {
+    if (const Tensor *own = algorithm.find_tensor(name)) return *own;
+    if (const auto it = origins.find(name); it != origins.end())
+        for (Tensor &t : std::visit([](const auto &s) { return results_of(s); }, algorithm.steps[it->second.step]))
+            if (t.name == name) return std::move(t);
+    broken("a chain reads a tensor that nothing makes");
+}
+
+std::optional<Chain> chain_of(const StepTable &steps, const Stretch &stretch, const std::set<std::string> &stackable) {
+    return Finder(steps, stretch, stackable).find();
 }
 
 }  // namespace tessera

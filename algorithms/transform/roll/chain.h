@@ -1,5 +1,6 @@
 // One chain of equal steps in a program.
 #pragma once
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,12 +10,29 @@
 
 namespace tessera {
 
+// Every expression of a step: those of a stage, or the views and parameters of a call.
+std::vector<Expr> expressions_of(const Step &step);
 // The tensors that a step reads, in the order in which it names them, each once.
 std::vector<std::string> reads_of(const Step &step);
 // The results of a step, "" for those that have no name.
 std::vector<std::string> makes_of(const Step &step);
 // The step with other names for what it reads and makes; names that `of` does not have stay.
 Step with_names(Step step, const std::map<std::string, std::string> &of);
+
+// The steps of an algorithm, which it refers to, with what they read and make.
+struct StepTable {
+    // By which step a tensor is made, as which of its results.
+    struct Origin {
+        size_t step = 0, result = 0;
+    };
+    const Algorithm &algorithm;
+    std::vector<std::vector<std::string>> reads, makes;  // by step
+    std::map<std::string, Origin> origins;
+
+    explicit StepTable(const Algorithm &of);
+    // The type and dims of a tensor that the algorithm has or a step makes. InternalError where neither does.
+    Tensor tensor(const std::string &name) const;
+};
 
 // Whether a number that the call passes on as this parameter may be another in each round.
 bool may_differ(const Call &call, const std::string &parameter);
@@ -51,6 +69,6 @@ struct Chain {
 };
 
 // Nothing where the stretch is no chain: its rounds are more than one another's results, or of unequal types.
-std::optional<Chain> chain_of(const Algorithm &algorithm, const Stretch &stretch, const std::set<std::string> &stackable);
+std::optional<Chain> chain_of(const StepTable &steps, const Stretch &stretch, const std::set<std::string> &stackable);
 
 }  // namespace tessera

@@ -110,6 +110,7 @@ public:
     }
     void add(const Step &step) {
         std::visit(Overloaded{[&](const Stage &s) { add_stage(s); }, [&](const Call &c) { add_call(c); }}, step);
+        for (const Expr &e : expressions_of(step)) add(e);
         for (const Tensor &t : std::visit([](const auto &s) { return results_of(s); }, step)) add(t.dims);
     }
     std::vector<Dim> dims() const {
@@ -130,7 +131,6 @@ private:
 
     void add_stage(const Stage &stage) {
         add(stage.dims), add(folded_dims(stage));
-        for (const Expr &e : expressions_of(stage)) add(e);
         if (!is_fold(stage)) return;
         for (const Part &p : monoid_of(stage).parts) add(p.dims);
         for (const BatchPass &p : monoid_of(stage).batch) add(p.dims);
@@ -138,9 +138,6 @@ private:
     void add_call(const Call &call) {
         for (const auto &[own, dim] : call.dims) add(dim);
         if (call.repeat) add(call.repeat->dim);
-        for (const auto &[own, view] : call.tensors)
-            for (const Expr &e : view.index) add(e);
-        for (const auto &[own, value] : call.parameters) add(value);
     }
 };
 
@@ -200,21 +197,14 @@ private:
     }
 
     bool roll_one() {
+        const StepTable steps(rolled_.algorithm);
         for (const Stretch &s : stretches_of(numbers_.of(rolled_.algorithm.steps), least_saved_))
-            if (const std::optional<Chain> chain = chain_of(rolled_.algorithm, s, stackable_); chain && replace(s, *chain)) return true;
+            if (const std::optional<Chain> chain = chain_of(steps, s, stackable_); chain && replace(steps, s, *chain)) return true;
         return false;
     }
 
-    Tensor tensor(const std::string &name) const {
-        if (const Tensor *own = rolled_.algorithm.find_tensor(name)) return *own;
-        for (const Step &s : rolled_.algorithm.steps)
-            for (Tensor &t : std::visit([](const auto &step) { return results_of(step); }, s))
-                if (t.name == name) return std::move(t);
-        broken("a chain reads a tensor that nothing makes");
-    }
-
     // One round as an algorithm of its own; nothing where more is said of its names than a callee could say.
-    std::optional<Algorithm> round_of(const Stretch &s, const Chain &chain) const {
+    std::optional<Algorithm> round_of(const StepTable &steps, const Stretch &s, const Chain &chain) const {
         const Algorithm &whole = rolled_.algorithm;
         Algorithm round;
         round.numerics = whole.numerics;
@@ -222,7 +212,7 @@ private:
                            whole.steps.begin() + static_cast<std::ptrdiff_t>(s.begin + s.period));
         DimsUsed used(whole);
         auto add_input = [&](const std::string &name) {
-            Tensor t = tensor(name);
+            Tensor t = steps.tensor(name);
             used.add(t.dims);
             if (t.role != Role::constant) t.role = Role::input;
             round.tensors.push_back(std::move(t));
@@ -239,13 +229,7 @@ private:
         }
         for (const Step &step : round.steps) {
             used.add(step);
-            for (const Expr &e : std::visit(Overloaded{[](const Stage &stage) { return expressions_of(stage); },
-                                                       [](const Call &call) {
-                                                           std::vector<Expr> values;
-                                                           for (const auto &[own, value] : call.parameters) values.push_back(value);
-                                                           return values;
-                                                       }},
-                                            step))
+            for (const Expr &e : expressions_of(step))
                 walk(e, [&](const Expr &n) {
                     if (n.kind() == ExprKind::parameter) parameters.insert(n->name);
                 });
@@ -261,8 +245,8 @@ private:
         for (const Chain::Carried &c : chain.carried) add_output(c.result);
         std::set<std::string> names;
         for (size_t i = s.begin; i < s.end(); i++) {
-            for (const std::string &name : reads_of(whole.steps[i])) names.insert(name);
-            for (const std::string &name : makes_of(whole.steps[i])) names.insert(name);
+            names.insert(steps.reads[i].begin(), steps.reads[i].end());
+            names.insert(steps.makes[i].begin(), steps.makes[i].end());
             if (const auto *stage = std::get_if<Stage>(&whole.steps[i])) names.insert(stage->name);
         }
         if (std::any_of(names.begin(), names.end(), [&](const std::string &n) { return special_.count(n) != 0; })) return std::nullopt;
@@ -277,6 +261,11 @@ private:
         });
     }
 
+    bool is_constant(const std::string &name) const {
+        const Tensor *own = rolled_.algorithm.find_tensor(name);
+        return own && own->role == Role::constant;
+    }
+
     bool is_used(const std::string &name) const {
         const Algorithm &a = rolled_.algorithm;
         if (a.find_tensor(name) || a.find_stage(name)) return true;
@@ -288,8 +277,9 @@ private:
         });
     }
 
-    bool replace(const Stretch &s, const Chain &chain) {
-        std::optional<Algorithm> round = round_of(s, chain);
+    // `steps` are those of the algorithm before it changes here.
+    bool replace(const StepTable &steps, const Stretch &s, const Chain &chain) {
+        std::optional<Algorithm> round = round_of(steps, s, chain);
         if (!round) return false;
         Algorithm &whole = rolled_.algorithm;
         Call call;
@@ -312,10 +302,10 @@ private:
         }
         for (const Chain::Carried &c : chain.carried) call.tensors[c.first] = c.first, call.repeat->carried[c.first] = c.result;
         for (const std::string &name : chain.shared)
-            if (tensor(name).role != Role::constant) call.tensors[name] = name;
+            if (!is_constant(name)) call.tensors[name] = name;
         std::vector<Tensor> stacked;
         for (const Chain::Stack &stack : chain.stacks) {
-            Tensor t = tensor(stack.first);
+            Tensor t = steps.tensor(stack.first);
             View view(unused(stack.first + "_stack", [&](const std::string &n) { return is_used(n); }), {variable(dim)});
             for (size_t i = 0; i < t.dims.size(); i++) view.index.push_back(axis(i));
             t.name = view.tensor;
@@ -341,7 +331,7 @@ private:
             for (const std::string &name : reads_of(step)) read.insert(name);
         // A table that only the rounds read is theirs now.
         for (const std::string &name : chain.shared)
-            if (tensor(name).role == Role::constant && !read.count(name)) gone.insert(name);
+            if (is_constant(name) && !read.count(name)) gone.insert(name);
         std::erase_if(whole.tensors, [&](const Tensor &t) { return gone.count(t.name) != 0; });
         is_changed_ = true;
         return true;
