@@ -109,6 +109,21 @@ public:
         return m_.batch.empty() ? std::nullopt : broken_batch();
     }
 
+    bool has_exact_identity() {
+        make_elements();
+        auto same_bits = [](const Element &a, const Element &b) {
+            return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Scalar &x, const Scalar &y) {
+                if (!is_float(x.type)) return x == y;
+                return std::isnan(x.real) ? std::isnan(y.real) : x.real == y.real && std::signbit(x.real) == std::signbit(y.real);
+            });
+        };
+        auto stays = [&](const Element &a) { return same_bits(combine(identity_, a), a) && same_bits(combine(a, identity_), a); };
+        return stays(identity_) && std::all_of(inputs_.begin(), inputs_.end(), [&](const Element &x) {
+                   const Element one = step(identity_, x);
+                   return stays(one) && std::all_of(inputs_.begin(), inputs_.end(), [&](const Element &y) { return stays(step(one, y)); });
+               });
+    }
+
 private:
     const Monoid &m_;
     Definition lift_, combine_, step_;
@@ -282,6 +297,8 @@ bool same(const Monoid &a, const Monoid &b) {
 }  // namespace
 
 std::optional<std::string> broken_law(const Monoid &monoid) { return Laws(monoid).broken(); }
+
+bool has_exact_identity(const Monoid &monoid) { return Laws(monoid).has_exact_identity(); }
 
 void check_monoid_laws(const Algorithm &algorithm) {
     const Algorithm flat = inline_calls(algorithm);

@@ -25,6 +25,11 @@ namespace tessera {
 // (verify.h). Deterministic, some milliseconds.
 std::optional<std::string> broken_law(const Monoid &monoid);
 
+// Whether combine(identity, a) and combine(a, identity) are `a` bit for bit, where `a` is the identity or a fold of one or two of the
+// elements that broken_law tries; NaN is NaN. Then a fold of pieces may leave out those without elements. That of Welford is not: inf - inf
+// of an infinite mean is NaN.
+bool has_exact_identity(const Monoid &monoid);
+
 // Checks each monoid of the algorithm and of its callees once. UserError algorithm.monoid-law.
 void check_monoid_laws(const Algorithm &algorithm);
 

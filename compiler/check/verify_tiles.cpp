@@ -420,7 +420,10 @@ private:
                     helpful.push_back(variable(n.variable) <= e);
                 }
             };
-            for (const Expr &e : n.value->args) sides(e);
+            if (n.value->args[0].is_constant(0) || n.value->args[1].is_constant(0))
+                for (const Expr &e : n.value->args) sides(e);
+            // What is left of a dim after its first points ends with the dim.
+            if (of_minimum && n.value->args[1].is_constant(0) && !helpful.empty()) more.lo = Expr(0), more.hi = helpful.back()->args[1];
         }
         if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1, more.count = digit->second;
         within(more, [&] { within_all(helpful, 0, [&] { visit(n.body); }); });

@@ -6,6 +6,7 @@
 #include "compiler/lower/body/scatter_body.h"
 #include "compiler/lower/context/build.h"
 #include "compiler/lower/context/extents.h"
+#include "compiler/lower/context/live_part.h"
 #include "compiler/lower/context/stage_nest.h"
 #include "compiler/lower/loops/point_loops.h"
 #include "compiler/lower/loops/tile_loops.h"
@@ -40,10 +41,36 @@ static Built one_loop(const Lowering &lowering, const Cursor &at, const Scope &s
     return over_points(lowering, at, scope, names);
 }
 
-static Built next_loop(const Lowering &lowering, const Cursor &before, const Scope &scope, Names &names) {
+// The loop at the cursor, whose dim no loop has cut so far: over all of it, or as far as the fold's condition can hold. What data says of
+// that, and a beginning, have names, so that they are computed once.
+static Built first_loop(const Lowering &lowering, const Cursor &before, const Scope &scope, Names &names) {
     Cursor at = before;
     const std::string &dim = at.loop().dim;
-    if (!at.pieces.count(dim)) at.pieces[dim] = whole_at_loop(lowering, scope, at.stage(), dim, at.pieces);
+    const Piece all = whole_at_loop(lowering, scope, at.stage(), dim, at.pieces);
+    Limits live = live_part(lowering, scope, at.stage(), dim, at.pieces);
+    Scope inside = scope;
+    std::vector<std::pair<std::string, Expr>> named;
+    auto name = [&](const char *suffix, const Expr &value, const Expr &most) {
+        named.emplace_back(names.unique(lowering.plain(dim) + suffix), value);
+        inside.facts.set(named.back().first, Expr(0), most);
+        return variable(named.back().first);
+    };
+    const bool begins_later = live.first.defined() && !live.first.is_constant();
+    if (begins_later) {
+        live.first = name(".first", live.first, all.size);
+        inside.facts.assume(live.first % Expr(grid_along(lowering, at.stage(), dim)) == Expr(0));
+    }
+    Piece piece = between(all, live, inside.facts);
+    if (begins_later || (live.end.defined() && has_load(piece.size)))
+        piece.size = name(".size", piece.size, simplify(all.size - piece.lo, inside.facts));
+    at.pieces[dim] = piece;
+    Built built = with_carries(lowering, at, inside, names, [&](const Scope &around) { return one_loop(lowering, at, around, names); });
+    for (auto it = named.rbegin(); it != named.rend(); ++it) built = in_let(it->first, it->second, std::move(built));
+    return built;
+}
+
+static Built next_loop(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    if (!at.pieces.count(at.loop().dim)) return first_loop(lowering, at, scope, names);
     return with_carries(lowering, at, scope, names, [&](const Scope &inside) { return one_loop(lowering, at, inside, names); });
 }
 

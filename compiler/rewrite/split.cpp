@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/evaluate/monoid_laws.h"
+#include "algorithms/index/prove.h"
 #include "schedules/knobs/pieces.h"
 #include "schedules/knobs/reduction_tree.h"
 #include "support/containers/alternatives.h"
@@ -155,19 +157,29 @@ private:
         if (!lanes) limit_pieces(reduce, dim, names.outer, split.size);
     }
 
-    // Pieces in which `where` holds nowhere need no visit: the final fold keeps those whose first element may be in.
+    // Pieces in which `where` holds nowhere need no visit: the final fold keeps those in which it may hold. It is left whole where what a
+    // piece without elements gives is not neutral to the bit.
     void limit_pieces(const Reduce &reduce, const std::string &dim, const std::string &pieces, int64_t size) {
         if (!reduce.where.defined()) return;
-        auto &fold = std::get<Reduce>(stages.back().body);
-        Expr first = substitute(reduce.where, {{dim, variable(pieces) * Expr(size)}});
-        if (is_upper_limit(reduce.where, dim)) fold.where = first;
+        const Expr first = variable(pieces) * Expr(size);
+        const Expr may_hold = anywhere(reduce.where, dim, first, first + Expr(size - 1));
+        if (may_hold.defined() && has_exact_identity(reduce.monoid)) std::get<Reduce>(stages.back().body).where = may_hold;
     }
 
-    // dim <= e or dim < e with e free of dim: true at a piece's first element if true anywhere in it.
-    static bool is_upper_limit(const Expr &e, const std::string &dim) {
-        if (e.is_operation(Op::bit_and)) return is_upper_limit(e->args[0], dim) && is_upper_limit(e->args[1], dim);
-        if (!e.is_operation(Op::le) && !e.is_operation(Op::lt)) return false;
-        return e->args[0].kind() == ExprKind::variable && e->args[0]->name == dim && !uses_variable(e->args[1], dim);
+    // What is true if `e` is anywhere between two indices of the dim, both included; undefined where it always may be. A comparison in
+    // which the dim goes one way is true at one of the ends then.
+    static Expr anywhere(const Expr &e, const std::string &dim, const Expr &first, const Expr &last) {
+        if (!uses_variable(e, dim)) return e;
+        if (e.is_operation(Op::bit_and) || e.is_operation(Op::bit_or)) {
+            const Expr a = anywhere(e->args[0], dim, first, last), b = anywhere(e->args[1], dim, first, last);
+            if (e.is_operation(Op::bit_or)) return a.defined() && b.defined() ? a || b : Expr();
+            return a.defined() && b.defined() ? a && b : a.defined() ? a : b;
+        }
+        if ((!e.is_operation(Op::le) && !e.is_operation(Op::lt)) || e->args[0].type() != DType::index) return {};
+        const Expr slack = e->args[1] - e->args[0];
+        const Expr step = simplify(substitute(slack, {{dim, variable(dim) + 1}}) - slack, Bounds());
+        if (!step.is_constant()) return {};
+        return substitute(e, {{dim, step->value.integer < 0 ? first : last}});
     }
 
     // The passes of the batch form of `reduce` over `dim`, named prefix + "." + pass, with `kept` dims added.

@@ -145,6 +145,23 @@ TEST_CASE("monoid_laws: the batch form is the fold, of nothing too") {
                               Catch::EndsWith("Correct its passes, or leave the batch form out"));
 }
 
+TEST_CASE("monoid_laws: an identity that changes no bit, and one that does") {
+    for (DType type : {DType::f32, DType::f64})
+        for (const Monoid &m : {sum_monoid(type), product_monoid(type), dot_monoid(type), max_monoid(type), min_monoid(type),
+                                max_number_monoid(type), argmax_monoid(type), online_softmax_monoid(type, "V")}) {
+            INFO(m.name);
+            CHECK(has_exact_identity(m));
+        }
+    CHECK(has_exact_identity(sum_monoid(i32)));
+    // An infinite mean less the mean of nothing.
+    CHECK_FALSE(has_exact_identity(welford_monoid(f32)));
+    // -0 is what a fold of this begins with, and no number but itself keeps it: 0 + -0 is 0.
+    CHECK(has_exact_identity(of_one_part(real(-0.0), x, l + r, l + x)));
+    // Rounded away by a detour that changes no value by much.
+    const Expr large = number(1e6);
+    CHECK_FALSE(has_exact_identity(of_one_part(real(0), x, l + (r + large - large), l + x)));
+}
+
 TEST_CASE("monoid_laws: of an algorithm, each monoid is checked, those of its calls too") {
     auto algorithm = [](const Monoid &m) {
         Builder f("inner");

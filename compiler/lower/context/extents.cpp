@@ -4,9 +4,6 @@
 
 namespace tessera {
 
-// A dim of at most so many points is not worth limiting by a fold's condition.
-static constexpr int64_t short_piece = 256;
-
 static Expr written_out(const Lowering &lowering, const Scope &scope, const Expr &e) {
     return replace_extents(e, [&](const Expr &n) {
         const Dim &d = lowering.algorithm.dim(n->name);
@@ -78,20 +75,8 @@ Piece whole(const Lowering &lowering, const Scope &scope, const std::string &dim
     return p;
 }
 
-Piece whole_under_where(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer) {
-    Piece p = whole(lowering, scope, dim, outer);
-    auto *reduce = std::get_if<Reduce>(&stage.body);
-    if (!reduce || !reduce->where.defined() || !p.size.defined() || is_spatial(stage, dim)) return p;
-    // A loop over pieces is limited, however few they are; inside a short piece a limit would cost more in index arithmetic than it saves.
-    const Expr where = resolve(lowering, scope, reduce->where);
-    if (p.max_size.is_constant() && p.max_size->value.integer <= short_piece && step_in(where, dim) <= 1) return p;
-    Expr limit = where_limit(where, dim, outer, scope.facts, true);
-    if (limit.defined()) p.size = simplify(max(min(p.size, limit), Expr(0)), scope.facts);
-    return p;
-}
-
 Piece whole_at_loop(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer) {
-    Piece p = whole_under_where(lowering, scope, stage, dim, outer);
+    Piece p = whole(lowering, scope, dim, outer);
     if (!p.size.defined())
         throw UserError("schedule.ragged", stage.name + ": the size of dim '" + dim + "' varies with outer indices (" +
                                                brief(extent_of(lowering, scope, dim)) +

@@ -22,8 +22,6 @@ std::vector<Expr> locate_at(const Lowering &lowering, const Scope &scope, const 
 // The whole of a dim. The size of a ragged dim needs the outer indices, whose pieces must be single points; else it is undefined. Its
 // `most` is what holds for all of them.
 Piece whole(const Lowering &lowering, const Scope &scope, const std::string &dim, const Pieces &outer);
-// The same, of a dim that the stage folds: no more than its condition lets through.
-Piece whole_under_where(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer);
 // The same where the dim's loop begins. UserError schedule.ragged: its size varies with loops that do not go point by point outside it.
 Piece whole_at_loop(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer);
 

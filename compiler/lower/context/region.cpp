@@ -97,8 +97,7 @@ Piece unite(const Piece &a, const Piece &b, const Bounds &facts) {
     return result;
 }
 
-// The extreme of an affine expression over the pieces; undefined when it is not affine or a piece is unknown.
-static Expr extreme(const Expr &e, const Pieces &pieces, bool highest) {
+Expr extreme(const Expr &e, const Pieces &pieces, bool highest) {
     auto a = affine(e, pieces);
     if (!a) return {};
     Expr value = a->rest;
@@ -120,34 +119,6 @@ Expr holds_throughout(const Expr &guard, const Pieces &pieces) {
     const Expr least = extreme(guard->args[1] - guard->args[0], pieces, false);
     if (!least.defined()) return {};
     return guard->op == Op::lt ? Expr(0) < least : Expr(0) <= least;
-}
-
-int64_t step_in(const Expr &where, const std::string &dim) {
-    if (where.is_operation(Op::bit_and)) return std::max(step_in(where->args[0], dim), step_in(where->args[1], dim));
-    if ((!where.is_operation(Op::le) && !where.is_operation(Op::lt)) || where->args[0].type() != DType::index) return 0;
-    auto a = affine(where->args[1] - where->args[0], {{dim, {Expr(0), Expr(1), Expr(1), false, {}, 0}}});
-    return a && a->coefficients.count(dim) ? std::abs(a->coefficients.at(dim)) : 0;
-}
-
-Expr where_limit(const Expr &where, const std::string &dim, const Pieces &pieces, const Bounds &facts, bool any) {
-    if (where.is_operation(Op::bit_and)) {
-        Expr a = where_limit(where->args[0], dim, pieces, facts, any);
-        Expr b = where_limit(where->args[1], dim, pieces, facts, any);
-        if (a.defined() && b.defined()) return simplify(min(a, b), facts);
-        return any ? (a.defined() ? a : b) : Expr();
-    }
-    if (!where.is_operation(Op::le) && !where.is_operation(Op::lt)) return {};
-    if (where->args[0].type() != DType::index) return {};
-    Expr slack = where->args[1] - where->args[0] - Expr(where->op == Op::lt ? 1 : 0);  // holds where slack >= 0
-    Pieces others = pieces;
-    others[dim] = {Expr(0), Expr(1), Expr(1), false, {}, 0};
-    auto a = affine(slack, others);
-    if (!a || !a->coefficients.count(dim)) return {};
-    int64_t c = -a->coefficients.at(dim);
-    if (c <= 0) return {};
-    Expr rest = extreme(slack, others, any);  // the slack at dim = 0
-    if (!rest.defined()) return {};
-    return simplify(operation(Op::div, {rest, Expr(c)}) + 1, facts);
 }
 
 }  // namespace tessera

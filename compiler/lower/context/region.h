@@ -42,12 +42,7 @@ Piece unite(const Piece &a, const Piece &b, const Bounds &facts);
 // the pieces; undefined where there is none.
 Expr holds_throughout(const Expr &guard, const Pieces &pieces);
 
-// The most by which one step along `dim` moves a side of `where`'s conjuncts: more than 1 where the dim counts pieces of another.
-int64_t step_in(const Expr &where, const std::string &dim);
-
-// An exclusive upper bound on `dim` from conjuncts `dim <= e` or `dim < e` of `where`: with `any`, beyond it the
-// condition fails at every point of the pieces; otherwise, below it the whole condition holds at every point.
-// Undefined when there is none.
-Expr where_limit(const Expr &where, const std::string &dim, const Pieces &pieces, const Bounds &facts, bool any);
+// The least or greatest value of an affine expression over the pieces; undefined when it is not affine or a piece is unknown.
+Expr extreme(const Expr &e, const Pieces &pieces, bool highest);
 
 }  // namespace tessera

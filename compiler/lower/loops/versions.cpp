@@ -2,6 +2,7 @@
 
 #include "algorithms/index/prove.h"
 #include "compiler/lower/context/extents.h"
+#include "compiler/lower/context/live_part.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/loops/narrow_tiles.h"
 #include "compiler/lower/place/placement.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/lower/context/extents.h"
+#include "compiler/lower/context/live_part.h"
 #include "compiler/lower/place/owned.h"
 #include "compiler/lower/place/storage.h"
 

@@ -1,0 +1,64 @@
+#include "compiler/lower/context/live_part.h"
+
+#include <numeric>
+
+#include "algorithms/index/prove.h"
+#include "compiler/lower/context/extents.h"
+#include "compiler/lower/context/tile_step.h"
+
+namespace tessera {
+
+// A dim of at most so many points is not worth limiting by a fold's condition.
+static constexpr int64_t short_piece = 256;
+
+int64_t grid_along(const Lowering &lowering, const Stage &stage, const std::string &dim) {
+    const Knobs &knobs = lowering.knobs(stage.name);
+    int64_t grid = group_of(step_of(knobs));
+    auto add = [&](const Extents &tiles) {
+        if (auto tile = tiles.find(dim); tile != tiles.end()) grid = std::lcm(grid, tile->second);
+    };
+    add(knobs.block), add(knobs.k), add(knobs.micro);
+    for (const auto &[name, tiles] : knobs.levels) add(tiles);
+    return grid;
+}
+
+Limits live_part(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer) {
+    const Piece p = whole(lowering, scope, dim, outer);
+    auto *reduce = std::get_if<Reduce>(&stage.body);
+    if (!reduce || !reduce->where.defined() || !p.size.defined() || is_spatial(stage, dim)) return {};
+    // A loop over pieces is limited, however few they are; inside a short piece a limit would cost more in index arithmetic than it saves.
+    const Expr where = resolve(lowering, scope, reduce->where);
+    if (p.max_size.is_constant() && p.max_size->value.integer <= short_piece && step_in(where, dim) <= 1) return {};
+    std::optional<Limits> may = where_may_hold(lowering, scope, where, dim, outer);
+    if (!may) return {};
+    const auto most = constant_range(p.max_size, scope.facts);
+    if (most && most->second <= short_piece && step_in(where, dim) <= 1) may->first = Expr();
+    if (may->first.defined()) {
+        const Expr grid = grid_along(lowering, stage, dim), first = simplify(min(max(may->first, Expr(0)), p.size), scope.facts);
+        may->first = simplify(first / grid * grid, scope.facts);
+        if (may->first.is_constant(0)) may->first = Expr();
+    }
+    return *may;
+}
+
+Piece between(const Piece &whole, const Limits &limits, const Bounds &facts) {
+    Piece p = whole;
+    if (!limits.first.defined()) {
+        if (limits.end.defined()) p.size = simplify(max(min(p.size, limits.end), Expr(0)), facts);
+        return p;
+    }
+    p.lo = limits.first;
+    // Written so that it is seen to be inside of the dim.
+    Expr left_over = simplify(p.size - p.lo, facts);
+    if (limits.end.defined()) left_over = min(simplify(limits.end - p.lo, facts), left_over);
+    p.size = max(left_over, Expr(0));
+    return p;
+}
+
+Piece whole_under_where(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer) {
+    Limits limits = live_part(lowering, scope, stage, dim, outer);
+    if (limits.first.defined() && has_load(limits.first)) limits.first = Expr();
+    return between(whole(lowering, scope, dim, outer), limits, scope.facts);
+}
+
+}  // namespace tessera
