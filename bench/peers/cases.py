@@ -229,6 +229,18 @@ class Cases:
     def causal(self, row, H, S, D):
         return self.attend(row, H, S, D, True)
 
+    def decode(self, row, H, G, T, D):
+        dtype = torch.bfloat16 if row.dtype == "bf16" else torch.float32
+        q, k, v = (torch.randn(1, H, n, D).to(dtype) for n in (G, T, T))
+        y, alone = torch.empty(H, G, D, dtype=dtype), q.reshape(1, H * G, 1, D)
+        ours = {"default": self.kernels.call(row, "attention_decode", [q[0], k[0], v[0], y], {"D": D, "E": D})}
+        sdpa = F.scaled_dot_product_attention
+        ways = {"sdpa, a group as rows": lambda: sdpa(q, k, v)[0],
+                "sdpa, enable_gqa": lambda: sdpa(alone, k, v, enable_gqa=True).reshape(H, G, D)}
+        why_not = {"onnxruntime": "its GroupQueryAttention appends to the cache too"}
+        expected = sdpa(q.double(), k.double(), v.double())[0]
+        return Case(ours, y, {"PyTorch": ways}, expected, 2e-2 if row.dtype == "bf16" else 1e-4, why_not)
+
     def softmax(self, row, M, N):
         x, y, z = torch.randn(M, N), torch.empty(M, N), torch.empty(M, N)
         peers = {"PyTorch": {"softmax": lambda: torch.softmax(x, -1), "softmax.out": lambda: torch.softmax(x, -1, out=z),

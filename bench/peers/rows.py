@@ -33,7 +33,7 @@ class Row:
         return " ".join(words)
 
 
-CLASSES = {"product": "product", "gemv": "gemv", "attention": "attention", "causal": "causal attention", "softmax": "softmax",
+CLASSES = {"product": "product", "gemv": "gemv", "attention": "attention", "causal": "causal attention", "decode": "decode", "softmax": "softmax",
            "layernorm": "layernorm", "rmsnorm": "rmsnorm", "conv": "convolution", "depthwise": "depthwise", "fft": "FFT"}
 
 
@@ -58,6 +58,8 @@ def operations(row):
             return 4 * e["H"] * e["S"] ** 2 * e["D"]
         case "causal":
             return 2 * e["H"] * e["S"] * (e["S"] + 1) * e["D"]
+        case "decode":
+            return 4 * e["H"] * e["G"] * e["T"] * e["D"]
         case "conv":
             return 2 * e["batch"] * windows(e) ** 2 * e["O"] * e["C"] * e["R"] ** 2
         case "depthwise":
@@ -79,6 +81,9 @@ def traffic(row):
         case "attention" | "causal":
             one = e["H"] * e["S"] * e["D"]
             return (one, one, one), one
+        case "decode":
+            queries, cache = e["H"] * e["G"] * e["D"], e["H"] * e["T"] * e["D"]
+            return (queries, cache, cache), queries
         case "conv":
             return (e["batch"] * e["HW"] ** 2 * e["C"], e["R"] ** 2 * e["C"] * e["O"]), e["batch"] * windows(e) ** 2 * e["O"]
         case "depthwise":
@@ -114,6 +119,11 @@ def product(model, m, n, k, **others):
 
 def attention(model, h, s, d, causal=False, **others):
     return of("causal" if causal else "attention", "H S D", model, h, s, d, **others)
+
+
+def decoding(model, h, g, t, d, **others):
+    """A step: groups of g queries, each over the t keys of one of h heads, those of all sequences counted."""
+    return of("decode", "H G T D", model, h, g, t, d, cold=True, **others)
 
 
 def norm(kind, model, m, n, **others):
@@ -154,6 +164,8 @@ def of_models():
                 attention(vit, 48, 197, 64), attention(whisper, 6, 1500, 64), attention(whisper, 6, 448, 64, causal=True),
                 attention(decode, 32, 128, 128, causal=True), attention(decode, 32, 1024, 128, causal=True),
                 attention(decode, 32, 512, 128, causal=True, dtype="bf16"))
+    yield from (decoding(decode, 8, 4, 4096, 128, quick=True), decoding(decode, 128, 4, 4096, 128), decoding(decode, 32, 1, 4096, 128),
+                decoding(decode, 8, 4, 4096, 128, threads=2), decoding(decode, 8, 4, 4096, 128, dtype="bf16"))
 
     yield from (norm("softmax", bert, 12 * 128, 128), norm("softmax", bert, 96 * 512, 512), norm("softmax", bert, 96 * 512, 512, threads=2),
                 norm("softmax", vit, 6 * 197, 197), norm("softmax", whisper, 6 * 1500, 1500), norm("softmax", decode, 8, 32000, quick=True),
