@@ -12,6 +12,7 @@
 
 #include "bench/measure/evict.h"
 #include "bench/measure/instruction_count.h"
+#include "bench/measure/integer_inputs.h"
 #include "bench/measure/seconds_now.h"
 #include "bench/measure/work.h"
 #include "compiler/tile/arguments.h"
@@ -126,8 +127,12 @@ private:
     }
 };
 
+StatedInputs inputs_for(const PreparedKernel &p, const Extents &extents, const Timing &timing) {
+    return with_integer_inputs(p.request.bound, extents, timing.inputs, 1);
+}
+
 KernelTime measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const Timing &timing) {
-    const ReadyCall call(p, loaded, extents, timing.threads, timing.inputs);
+    const ReadyCall call(p, loaded, extents, timing.threads, inputs_for(p, extents, timing));
     const std::vector<double> all = times(std::cref(call), timing);
     const Work work = work_of(p.request.bound, variant_for(p.compiled.kernel, extents).program, extents);
     return {all.size(), all[all.size() / 2], all.front(), work.operations, work.bytes};
@@ -195,7 +200,7 @@ uint64_t instructions_of(const PreparedKernel &p, const Extents &symbolic, const
     constexpr uint64_t most = 20'000'000;
     return std::stoull(
         measured_apart(p, "counting instructions", symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
-            const ReadyCall call(p, kernels, extents, 1, timing.inputs);
+            const ReadyCall call(p, kernels, extents, 1, inputs_for(p, extents, timing));
             return std::to_string(count_instructions(kernels.kernel.code(), std::cref(call), most));
         }));
 }

@@ -9,6 +9,8 @@
 #include "algorithms/text/hash.h"
 #include "algorithms/transform/given_extents.h"
 #include "algorithms/transform/inline_calls.h"
+#include "bench/measure/inputs.h"
+#include "bench/measure/integer_inputs.h"
 #include "bench/measure/machine.h"
 #include "costmodel/model/counted_samples.h"
 #include "generators/commands/notes.h"
@@ -166,7 +168,9 @@ CampaignTask task_of(const Registry &registry, const ScheduledKernel &p, const T
                      {"runners", printable_all(options.runners)},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     if (!ahead.empty()) task.identity["prepack"] = ahead;
-    task.inputs = stated_inputs(p.request.bound, options.inputs);
+    task.inputs =
+        with_integer_inputs(p.request.bound, all_extents(p.request.bound, extents), stated_inputs(p.request.bound, options.inputs), 1);
+    if (!integer_meanings(p.request.bound).empty()) task.identity["integers"] = "by their meaning";  // times of others tell something else
     if (!options.inputs.ranges.empty()) task.identity["ranges"] = options.inputs.ranges;
     if (!options.inputs.file.empty()) task.identity["inputs"] = sha256(read_file(options.inputs.file));
     for (const auto &mutator : registry.mutators())
