@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
         .add("cache_append", "k[B, S, H, D], v[B, S, H, E] become positions length[B] + S of a cache, in place",
              library::cache_append_options(), library::cache_append)
         .add("cache_copy_pages", "pages[pairs[N, 1], X] = pages[pairs[N, 0], X], in place", library::cache_copy_pages)
-        .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
+        .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw_options(), library::adamw)
         .add("sgd_momentum", "m, w = a step of gradient descent with momentum by the gradient g, in place", library::sgd_momentum)
         .family("tokens")
         .add("embedding", "y[T, D] = the row ids[t] of table[V, D]; 0 where it is outside", library::embedding)

@@ -144,7 +144,9 @@ std::vector<Option> fourier_options();
 Algorithm ring_append(const Numerics &n);  // cache[B, (position + t) mod W, D] = x[B, t, D], in place
 // m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = decay w - step m / (scale sqrt(v) + epsilon), in place, all of N.
 // At step t with learning rate r and weight decay d: decay = 1 - r d, step = r / (1 - beta1^t), scale = 1 / sqrt(1 - beta2^t).
-Algorithm adamw(const Numerics &n);
+// Under the policy `training` the states are masters in f32, and the option `narrow` gives the weights that forward passes read.
+Algorithm adamw(const Numerics &n, const Options &o);
+std::vector<Option> adamw_options();
 
 // m = momentum m + (g + decay w), w = w - rate m, in place (Sutskever et al. 2013, as PyTorch has it)
 Algorithm sgd_momentum(const Numerics &n);

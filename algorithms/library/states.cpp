@@ -18,8 +18,12 @@ Algorithm ring_append(const Numerics &n) {
     return f.build();
 }
 
+std::vector<Option> adamw_options() {
+    return {yes_or_no("narrow", "weights[N], the new w rounded to the policy's storage type, is an output")};
+}
+
 // Loshchilov, Hutter, ICLR 2019; the order of operations is PyTorch's. Moments and weights are updates apart, which a schedule joins.
-Algorithm adamw(const Numerics &n) {
+Algorithm adamw(const Numerics &n, const Options &o) {
     Builder f("adamw", n);
     const Dim N = f.dim("N");
     const Tile m = f.state("m", {N}), v = f.state("v", {N}), w = f.state("w", {N}), g = f.input("g", {N});
@@ -30,10 +34,12 @@ Algorithm adamw(const Numerics &n) {
     const Tile first = (m * beta1 + g * (one - beta1)).named("first");            // (N)
     const Tile second = (v * beta2 + g * g * (one - beta2)).named("second");      // (N)
     const Tile length = sqrt(second) * number("scale", above(0)) + number("epsilon", above(0));  // (N)
-    const Tile next = (w * number("decay", 0, 1) - number("step", 0) * (first / length));        // (N)
+    Tile next = w * number("decay", 0, 1) - number("step", 0) * (first / length);                // (N)
+    if (o.at("narrow")) next = next.named("next");  // once for both: the weights are what w becomes, rounded
     f.update("update_w", w, {f.index(N)}, next);
     f.update("update_m", m, {f.index(N)}, first);
     f.update("update_v", v, {f.index(N)}, second);
+    if (o.at("narrow")) f.output("weights", next, n.storage);
     return f.build();
 }
 

@@ -141,10 +141,21 @@ TEST_CASE("a callee keeps to its caller's policy, or to a stricter one") {
 }
 
 TEST_CASE("states, outputs and rounding are the policy's") {
-    const Algorithm trained = library::adamw(numerics_named("training"));
+    const Algorithm trained = library::adamw(numerics_named("training"), {{"narrow", 0}});
     for (const Tensor &t : trained.tensors)
         if (t.role == Role::state) CHECK(t.dtype == DType::f32);
         else if (t.name == "g") CHECK(t.dtype == DType::bf16);
+    // What forward passes read is the master, rounded.
+    std::map<std::string, Scalar> numbers;
+    for (const auto &[name, x] : std::map<std::string, double>{
+             {"beta1", 0.9}, {"beta2", 0.99}, {"scale", 1}, {"epsilon", 1e-8}, {"decay", 1}, {"step", 0.1}})
+        numbers[name] = Scalar::of_real(DType::f32, x);
+    const Algorithm masters = library::adamw(numerics_named("training"), {{"narrow", 1}});
+    const Array state(DType::f32, {1}, {1}), gradient(DType::bf16, {1}, {0.5});
+    const auto made = evaluate(masters, {{"m", state}, {"v", state}, {"w", state}, {"g", gradient}}, numbers);
+    CHECK(made.at("weights").dtype == DType::bf16);
+    CHECK(made.at("weights").values()[0] == Scalar::of_real(DType::bf16, made.at("w").values()[0]).real);
+    CHECK(made.at("weights").values()[0] != made.at("w").values()[0]);
 
     const auto rounded = [](const json &more, float x) {
         Builder f("kept", read(with({{"format", "tessera-numerics"}, {"version", 1}, {"name", "mine"}, {"storage", "f32"}}, more)));

@@ -96,7 +96,7 @@ TEST_CASE("the standard library passes, in every numerics policy") {
     for (const Numerics &numerics : all)
         for (auto make : {library::matmul, library::linear_gelu, library::gemv, library::softmax, library::residual_layernorm,
                           library::rmsnorm, library::attention, library::attention_causal, library::column_sum, library::cumulative_sum,
-                          library::segmented_sum, library::ring_append, library::feed_forward, library::adamw}) {
+                          library::segmented_sum, library::ring_append, library::feed_forward, library::sgd_momentum}) {
             INFO(text_of(numerics));
             CHECK_NOTHROW(verify(make(numerics)));
         }

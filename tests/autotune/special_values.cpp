@@ -55,7 +55,7 @@ std::vector<SmallKernel> kernels() {
         {"average_pool2d_nhwc", l::average_pool2d_nhwc(f32, complete_options("pool", l::pool_options(), {})),
          {{"N", 2}, {"H", 9}, {"W", 11}, {"C", 18}}},
         {"reverse_cumulative_sum", l::reverse_cumulative_sum(f32), rows},
-        {"adamw", l::adamw(f32), {{"N", 37}}}};
+        {"adamw", l::adamw(f32, {{"narrow", 0}}), {{"N", 37}}}};
     all.insert(all.end(), more.begin(), more.end());
     return all;
 }

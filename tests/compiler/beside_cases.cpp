@@ -36,14 +36,14 @@ private:
 void BesideCases::in_all_loops() {
     const Numerics f32;
     const auto n = shapes({"N"}, {{0}, {1}, {L - 1}, {L}, {2 * L + 1}, {7 * L + 3}, {131}});
-    Case &adam = add("adamw_joined", library::adamw(f32), n);
+    Case &adam = add("adamw_joined", library::adamw(f32, {{"narrow", 0}}), n);
     for (const char *stage : {"first", "second", "update_m", "update_v"}) adam.stages[stage].place = beside("update_w");
     adam.stages["update_w"].micro = {{"N", 2 * L}}, adam.stages["update_w"].vector = {{"N", L}};
     adam.stages["update_w"].block = {{"N", 4 * L}}, adam.stages["update_w"].loops = {"block.N", "micro.N"};
     adam.stages["update_w"].parallel = {"block.N"};
-    Case &points = add("adamw_joined_by_points", library::adamw(f32), n);
+    Case &points = add("adamw_joined_by_points", library::adamw(f32, {{"narrow", 0}}), n);
     for (const char *stage : {"second", "update_w", "update_m", "update_v"}) points.stages[stage].place = beside("first");
-    add("adamw_apart", library::adamw(f32), n);
+    add("adamw_apart", library::adamw(f32, {{"narrow", 0}}), n);
     const auto mn = shapes({"M", "N"}, {{0, 3}, {3, 0}, {1, 1}, {2, L - 1}, {3, 2 * L}, {5, 3 * L + 2}});
     {
         Builder f("moments", f32);

@@ -39,8 +39,8 @@ void refused(const Algorithm &a, const std::vector<std::pair<std::string, std::s
 }  // namespace
 
 TEST_CASE("updates that are joined read every array once") {
-    const Algorithm a =
-        joined(library::adamw({}), {{"first", "update_w"}, {"second", "update_w"}, {"update_m", "first"}, {"update_v", "second"}});
+    const Algorithm a = joined(library::adamw({}, {{"narrow", 0}}),
+                               {{"first", "update_w"}, {"second", "update_w"}, {"update_m", "first"}, {"update_v", "second"}});
     verify(a);
     REQUIRE(a.stages().size() == 1);
     CHECK(a.stages()[0].name == "update_w");

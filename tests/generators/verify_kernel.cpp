@@ -78,7 +78,7 @@ static Registry numeric_registry() {
     Registry registry = sample_registry();
     registry.add("linear_gelu", "y = gelu(x w + b)", library::linear_gelu)
         .add("softmax", "y = softmax of rows", library::softmax)
-        .add("adamw", "a step of AdamW", library::adamw);
+        .add("adamw", "a step of AdamW", library::adamw_options(), library::adamw);
     return registry;
 }
 

@@ -71,6 +71,8 @@ def updates(f, rng):
         first, second = m * b1 + g * (1 - b1), v * b2 + g.astype("f8") ** 2 * (1 - b2)
         moved = w * decay - length * first / (np.sqrt(second) * scale + e)
         yield Case("adamw", [m, v, w, g], [first, second, moved], [("f4", p) for p in given], states=3, absolute=2e-6, relative=2e-6)
+        yield Case("adamw", [m, v, w, g], [first, second, moved, moved], [("f4", p) for p in given], {"narrow": 1}, states=3, absolute=2e-6,
+                   relative=2e-6)
     for width, count, position in [(5, 3, 0), (5, 3, 4), (7, 7, 2 ** 40 + 3), (1, 1, 9)]:
         cache, x = f(2, width, 3), f(2, count, 3)
         after = cache.copy()
