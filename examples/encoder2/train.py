@@ -8,6 +8,7 @@ import numpy as np
 
 from network import EXTENTS, initial, loss_of
 from tessera import Tensor, f32, jit, tile
+from tessera.state import load, look, save
 from tessera.stdlib import adamw
 
 
@@ -34,6 +35,14 @@ def advance(state, text, seed, rate=3e-3, warm_up=20, decay=0.01, longest=1.0, b
           scale=(1 - beta2**step) ** -0.5, step=rate / (1 - beta1**step), decay=1 - rate * decay)
     state["losses"] = np.append(state["losses"], np.float32(loss))
     return loss, float(np.linalg.norm(g))
+
+
+def read(path):
+    """The state of a checkpoint."""
+    _, stored = look(path)
+    state = {name: np.empty(tensor.shape, tensor.dtype) for name, tensor in stored.items()}
+    load(path, state)
+    return state
 
 
 def replace(path, write):
@@ -63,15 +72,15 @@ def main(arguments=None):
     said.add_argument("--steps", type=int, default=200, help="how many there are in all (200)")
     said.add_argument("--every", type=int, default=50, help="steps between checkpoints (50)")
     said.add_argument("--seed", type=int, default=1)
-    said.add_argument("--out", type=Path, default=Path("build/encoder2"), help="the folder of checkpoint.npz, loss.csv and loss.svg")
+    said.add_argument("--out", type=Path, default=Path("build/encoder2"), help="the folder of checkpoint.safetensors, loss.csv and loss.svg")
     said.add_argument("--text", type=Path, default=Path("/usr/share/common-licenses"), help="a folder of texts; the first by name is held out")
     said.add_argument("--resume", action="store_true", help="go on from the checkpoint")
     args = said.parse_args(arguments)
     held_out, *files = [np.fromfile(f, np.uint8) for f in sorted(args.text.iterdir()) if f.is_file() and not f.is_symlink()]
     text = np.concatenate(files)
     args.out.mkdir(parents=True, exist_ok=True)
-    saved = args.out / "checkpoint.npz"
-    state = dict(np.load(saved)) if args.resume else initial(args.seed)
+    saved = args.out / "checkpoint.safetensors"
+    state = read(saved) if args.resume else initial(args.seed)
 
     def held():
         return np.mean([loss_of(state["w"], *batch(held_out, 0, i)) for i in range(4)])
@@ -82,7 +91,7 @@ def main(arguments=None):
         loss, length = advance(state, text, args.seed)
         if step % args.every == 0 or step == args.steps:
             print(f"step {step}: loss {loss:.3f}, held-out {held():.3f}, gradient {length:.2f} long, {time.perf_counter() - begin:.1f} s", flush=True)
-            replace(saved, lambda stream: np.savez(stream, **state))
+            save(saved, state, step=step, seed=args.seed)
     losses = [float(y) for y in state["losses"]]
     replace(args.out / "loss.csv", lambda s: s.write(("step,loss\n" + "".join(f"{i},{y!r}\n" for i, y in enumerate(losses, 1))).encode()))
     replace(args.out / "loss.svg", lambda s: s.write(curve(losses).encode()))

@@ -81,6 +81,12 @@ TessType type_of_numpy(PyObject *dtype) {
     });
 }
 
+const char *numpy_name(int32_t dtype) {
+    for (const NamedType &t : named_types)
+        if (t.type == dtype) return t.numpy;
+    return "";
+}
+
 namespace {
 
 // How tensors of one Python type are read.

@@ -21,6 +21,8 @@ constexpr int numpy_contiguous = 0x1, numpy_writeable = 0x400;
 const NumpyArray *numpy_array(PyObject *object);
 // The NumPy dtype's type, or bits 0 where kernels have no such type.
 TessType type_of_numpy(PyObject *dtype);
+// What NumPy or ml_dtypes call a TessDType; "" where neither has it.
+const char *numpy_name(int32_t dtype);
 // An array without values. Null with an exception set.
 PyObject *numpy_empty(TessType type, int32_t rank, const int64_t *extents);
 

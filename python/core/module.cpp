@@ -4,6 +4,7 @@
 #include "python/core/jax.h"
 #include "python/core/kernel.h"
 #include "python/core/schedules.h"
+#include "python/core/state.h"
 #include "python/core/tiles.h"
 #include "python/core/ufunc.h"
 #include "support/text/sha256.h"
@@ -24,6 +25,7 @@ NB_MODULE(_core, m) {
     declare_schedules(m);
     declare_kernels(m);
     declare_bundles(m);
+    declare_states(m);
     declare_function(m);
     declare_ufuncs(m);
     m.def(

@@ -39,3 +39,14 @@ class CallError(TesseraError, ValueError):
     def __init__(self, kind: str, message: str, argument: int = -1) -> None:
         super().__init__(message)
         self.kind, self.message, self.argument = kind, message, argument
+
+
+class StateError(TesseraError):
+    """What tessera_state says when it does not do what it was asked. Nothing was changed, unless docs/state.md says so.
+
+    kind  a stable word such as "state.full" (tess_state_status_id)
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind, self.message = kind, message

@@ -72,7 +72,7 @@ def test_what_goes_on_is_bit_for_bit_what_never_stopped(train, tmp_path, capsys)
     train.main([*said, "--out", str(tmp_path / "once"), "--steps", "9"])
     train.main([*said, "--out", str(tmp_path / "twice"), "--steps", "5"])
     train.main([*said, "--out", str(tmp_path / "twice"), "--steps", "9", "--resume"])
-    once, twice = (np.load(tmp_path / name / "checkpoint.npz") for name in ("once", "twice"))
+    once, twice = (train.read(tmp_path / name / "checkpoint.safetensors") for name in ("once", "twice"))
     assert len(once["losses"]) == 9 and sorted(once) == sorted(twice)
     for name in once:
         assert once[name].tobytes() == twice[name].tobytes(), name
@@ -83,7 +83,7 @@ def test_what_goes_on_is_bit_for_bit_what_never_stopped(train, tmp_path, capsys)
 
 
 def test_a_write_that_fails_leaves_the_file_that_was_there(train, tmp_path):
-    file = tmp_path / "checkpoint.npz"
+    file = tmp_path / "loss.csv"
     train.replace(file, lambda stream: stream.write(b"old"))
 
     def fails(stream):

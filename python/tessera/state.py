@@ -1,0 +1,197 @@
+"""States that outlive a call: which page of a cache holds which tokens of which sequence, and states of training in files.
+
+    pages = state.Pages(keys, values, page_tokens=16)          # the pools that kernels take, pages along their first axis
+    s = pages.open()
+    pages.reserve(s, 1)                                         # room for a token; a page that is shared is copied
+    with pages.step([s]) as step:                               # pinned until the block ends
+        y = decode(q, k, v, keys, values, step.length, step.table)
+    pages.commit(s, 1)
+
+    state.save("step.safetensors", {"m": m, "v": v, "w": w}, step=7)
+    state.load("step.safetensors", {"m": m, "v": v, "w": w})    # in place, all or nothing
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from tessera import _core
+from tessera.errors import StateError
+
+__all__ = ["Counts", "Head", "Pages", "SequenceInfo", "StateError", "Step", "TensorInfo", "load", "look", "save"]
+
+
+class SequenceInfo(NamedTuple):
+    """What is known of a sequence: tokens, the first that was not pruned, entries of its table, and where it is: "memory", "leaving",
+    "outside", "arriving" or "lost"."""
+    sequence: int
+    key: int
+    length: int
+    begin: int
+    keep: int
+    reserved: int
+    pages: int
+    pins: int
+    where: str
+
+
+class Counts(NamedTuple):
+    """Pages by what they are; free, used, moving and held ones are all there are. `damaged` counts files that were found so."""
+    free: int
+    used: int
+    moving: int
+    held: int
+    outside: int
+    damaged: int
+
+
+class Step:
+    """The tables of sequences at one moment, as kernels take them: i32 arrays of NumPy, read only.
+
+    table   [n, entries], the page of each entry, -1 where there is none
+    length  [n], committed tokens
+    begin   [n], the first token that was not pruned
+    """
+
+    def __init__(self, pages: _core.Pages, number: int, table: Any, length: Any, begin: Any) -> None:
+        self._pages: _core.Pages | None = pages
+        self._number = number
+        self.table, self.length, self.begin = table, length, begin
+
+    def release(self) -> None:
+        """Lets go of what the step reads. A second time does nothing."""
+        if self._pages is not None:
+            self._pages.release(self._number)
+            self._pages = None
+
+    def __enter__(self) -> Step:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.release()
+
+
+class Pages:
+    """Which page of the pools holds which tokens of which sequence (docs/state.md). Any thread may call it.
+
+    The pools are tensors of the caller's with pages along their first axis: keys, values, scales, of each layer. One table serves all.
+
+    sequence_pages  most pages of a sequence; as many as there are by default
+    steps           most steps that run at once
+    prefix_tokens   most tokens of a sequence that `publish` keeps
+    outside_pages   most pages outside: in the host's memory, or in files of `folder`
+    recover         sequences that an earlier process left in the folder are open, outside
+    sync            files are forced to the disk
+    thread          a thread moves pages; without, who waits does
+    """
+
+    def __init__(self, *pools: Any, page_tokens: int, sequences: int = 64, sequence_pages: int | None = None, steps: int = 4,
+                 prefix_tokens: int = 0, outside_pages: int = 0, folder: str | os.PathLike[str] | None = None, recover: bool = False,
+                 sync: bool = True, thread: bool = True) -> None:
+        self._core = _core.Pages(list(pools), page_tokens, sequences, sequence_pages or 0, steps, prefix_tokens, outside_pages,
+                                 None if folder is None else os.fspath(folder), recover, sync, thread)
+
+    def open(self, key: int = 0) -> int:
+        """A sequence without tokens. `key` is the caller's, for `info` and after `recover`."""
+        return self._core.open(key)
+
+    def close(self, sequence: int) -> None:
+        """Ends a sequence, in any state."""
+        self._core.close(sequence)
+
+    def fork(self, parent: int, at: int | None = None, key: int = 0) -> int:
+        """A sequence with the first `at` tokens of another, all by default, which shares their pages."""
+        return self._core.fork(parent, self.info(parent).length if at is None else at, key)
+
+    def reserve(self, sequence: int, tokens: int, *, timeout: float | None = 0, copy: bool = True) -> tuple[int, int] | None:
+        """Makes room for tokens after the sequence's length, all or nothing. A page that others share is replaced by a copy. Without
+        `copy`, the pages (from, to) to copy are given instead, for a kernel such as `cache_copy_pages`. With a timeout in seconds, None
+        for no end, others go outside where pages are missing."""
+        return self._core.reserve(sequence, tokens, timeout, copy)
+
+    def commit(self, sequence: int, tokens: int) -> None:
+        """The first reserved tokens count as written."""
+        self._core.commit(sequence, tokens)
+
+    def truncate(self, sequence: int, length: int) -> None:
+        """Drops the tokens from `length` on, and what is reserved."""
+        self._core.truncate(sequence, length)
+
+    def prune(self, sequence: int, window: int, keep: int = 0) -> None:
+        """Keeps the last `window` tokens and the first `keep`, and frees the pages between. Positions stay."""
+        self._core.prune(sequence, window, keep)
+
+    def step(self, sequences: Sequence[int], entries: int | None = None) -> Step:
+        """The tables of these sequences at one moment, pinned until `release`. `entries` is the width of the table; by default that of the
+        longest."""
+        wide = max((self.info(s).pages for s in sequences), default=1) if entries is None else entries
+        return Step(self._core, *self._core.tables(sequences, wide))
+
+    def offload(self, sequence: int) -> None:
+        """Begins to send a sequence outside."""
+        self._core.offload(sequence)
+
+    def prefetch(self, sequence: int, *, timeout: float | None = 0) -> None:
+        """Begins to bring a sequence back. `timeout` is as in `reserve`."""
+        self._core.prefetch(sequence, timeout)
+
+    def wait(self, sequence: int, *, timeout: float | None = None) -> None:
+        """Waits until a sequence does not move, and raises how that ended."""
+        self._core.wait(sequence, timeout)
+
+    def publish(self, sequence: int, tokens: Iterable[int]) -> None:
+        """Makes the first tokens of a sequence known to `prefix`."""
+        self._core.publish(sequence, list(tokens))
+
+    def prefix(self, tokens: Iterable[int]) -> tuple[int, int] | None:
+        """The published sequence that begins with most of these tokens, in whole pages, and with how many."""
+        sequence, matched = self._core.prefix(list(tokens))
+        return (sequence, matched) if sequence else None
+
+    def info(self, sequence: int) -> SequenceInfo:
+        return SequenceInfo(*self._core.info(sequence))
+
+    @property
+    def sequences(self) -> list[SequenceInfo]:
+        """All that are open."""
+        return [SequenceInfo(*one) for one in self._core.sequences()]
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(*self._core.counts())
+
+    def __repr__(self) -> str:
+        c = self.counts
+        return f"<pages: {c.free} free, {c.used} used, {c.moving} moving, {c.held} held, {c.outside} outside>"
+
+
+class Head(NamedTuple):
+    """What a checkpoint says beside its tensors: the hash of the algorithm that makes a step, the step that was made last, the seed."""
+    semantic_hash: str
+    step: int
+    seed: int
+
+
+class TensorInfo(NamedTuple):
+    """A tensor of a checkpoint; `dtype` as NumPy or ml_dtypes say it."""
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def save(path: str | os.PathLike[str], tensors: Mapping[str, Any], *, step: int = 0, seed: int = 0, semantic_hash: str = "") -> None:
+    """Writes a checkpoint in place of the one that is there: whole or not at all, whenever the process is killed."""
+    _core.save_state(os.fspath(path), list(tensors.items()), semantic_hash, step, seed)
+
+
+def load(path: str | os.PathLike[str], tensors: Mapping[str, Any], *, semantic_hash: str = "") -> Head:
+    """Reads a checkpoint into tensors, of these names, types and extents. Nothing is written before the whole file was found right. A
+    `semantic_hash` has to be the file's."""
+    return Head(*_core.load_state(os.fspath(path), list(tensors.items()), semantic_hash))
+
+
+def look(path: str | os.PathLike[str]) -> tuple[Head, dict[str, TensorInfo]]:
+    """What a checkpoint holds."""
+    head, stored = _core.look_at_state(os.fspath(path))
+    return Head(*head), {name: TensorInfo(dtype, tuple(shape)) for name, dtype, shape in stored}

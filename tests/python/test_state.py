@@ -1,0 +1,270 @@
+"""The manager of pages beside generated kernels, as a server has them, and checkpoints."""
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from tessera import Dim, State, StateError, Tensor, f32, i32, jit, state, tile
+from tessera.stdlib import function
+from test_kv_cache import oracle
+
+H, G, D, PAGE = 2, 2, 8, 4
+P, C = Dim.symbolic("P", min=1), Dim.symbolic("C", min=1)
+
+
+@jit(schedule="none")
+def decode(k: Tensor["B", "H", "S", "D", f32], v: Tensor["B", "H", "S", "D", f32], q: Tensor["B", "H", "G", "S", "D", f32],
+           keys: State[P, "H", PAGE, "D", f32], values: State[P, "H", PAGE, "D", f32], length: Tensor["B", i32], begin: Tensor["B", i32],
+           table: Tensor["B", C, i32], sinks: int = 0) -> Tensor["B", "H", "G", "S", "D", f32]:
+    cache = tile.kv_cache(keys, values, length, layout="paged", table=table, begin=begin)
+    first = cache.length
+    cache.append(k, v)
+    return tile.attend(q, cache, first + tile.index("S"), sinks=sinks)
+
+
+class Model:
+    """One layer of attention whose tokens' keys, values and queries are drawn from the token's number and position."""
+
+    def __init__(self, pages=24, **options):
+        self.keys, self.values = (np.full((pages, H, PAGE, D), np.nan, "f4") for _ in range(2))
+        self.pages = state.Pages(self.keys, self.values, page_tokens=PAGE, sequences=8, **options)
+
+    @staticmethod
+    def drawn(tokens, at):
+        parts = [np.random.default_rng([token, at + i]).standard_normal((H * (2 + G), D)).astype("f4") for i, token in enumerate(tokens)]
+        all = np.stack(parts, 1)  # (heads, S, D)
+        return all[:H], all[H:2 * H], all[2 * H:].reshape(H, G, len(tokens), D)
+
+    def step(self, sequences, tokens, sinks=0):
+        """Each sequence takes its tokens, as many for all."""
+        count = len(tokens[0])
+        for s in sequences:
+            self.pages.reserve(s, count, timeout=None)
+        with self.pages.step(sequences) as step:
+            k, v, q = (np.stack(x) for x in zip(*[self.drawn(t, n) for t, n in zip(tokens, step.length)]))
+            made = decode(k, v, q, self.keys, self.values, step.length, step.begin, step.table, sinks=sinks)
+            for s in sequences:
+                self.pages.commit(s, count)
+        return made
+
+    def alone(self, tokens):
+        """What attention gives for each of these tokens, by NumPy."""
+        k, v, q = self.drawn(tokens, 0)
+        return oracle(q[None], k[None], v[None], np.arange(len(tokens))[None])[0]
+
+
+def test_sequences_join_and_leave_and_each_has_its_own_bits(rng):
+    texts = [rng.integers(0, 99, n).tolist() for n in (9, 14, 6)]
+    together, made = Model(), {i: [] for i in range(3)}
+    opened = {}
+    for turn in range(16):
+        if turn in (0, 2, 5):
+            opened[len(opened)] = together.pages.open()
+        live = [i for i in opened if len(made[i]) < len(texts[i])]
+        if not live:
+            break
+        y = together.step([opened[i] for i in live], [[texts[i][len(made[i])]] for i in live])
+        for row, i in enumerate(live):
+            made[i].append(y[row, :, :, 0])
+            if len(made[i]) == len(texts[i]):
+                together.pages.close(opened[i])
+    assert together.pages.counts.free == 24
+    for i, text in enumerate(texts):
+        model = Model()
+        s = model.pages.open()
+        alone = [model.step([s], [[t]])[0, :, :, 0] for t in text]
+        np.testing.assert_array_equal(made[i], alone)
+        np.testing.assert_allclose(np.stack(alone, 2), model.alone(text), atol=3e-6)
+
+
+def test_a_prompt_is_shared_until_somebody_writes(rng):
+    model, prompt = Model(prefix_tokens=8), rng.integers(0, 99, 6).tolist()
+    first = model.pages.open()
+    model.step([first], [prompt])
+    model.pages.publish(first, prompt)
+    assert model.pages.prefix(prompt + [5]) == (first, PAGE)
+    second = model.pages.fork(first)
+    assert model.pages.counts.used == 2
+    ends = [[1, 2, 3], [4, 5, 6]]
+    y = model.step([first, second], ends)
+    assert model.pages.counts.used == 5  # the page in the middle is copied, and each has one more
+    for row, end in enumerate(ends):
+        np.testing.assert_allclose(y[row], model.alone(prompt + end)[:, :, 6:], atol=3e-6)
+
+
+def test_a_kernel_copies_the_pages_that_a_fork_asks_for(rng):
+    model = Model()
+    first = model.pages.open()
+    model.step([first], [[3, 1, 4]])
+    second = model.pages.fork(first, 2)
+    source, target = model.pages.reserve(second, 1, copy=False)
+    before = model.keys[source].copy()
+    model.keys[target], model.values[target] = model.keys[source], model.values[source]
+    model.pages.commit(second, 1)
+    np.testing.assert_array_equal(model.keys[model.pages.step([second]).table[0, 0]], before)
+
+
+def test_a_window_with_sinks_reads_what_was_kept(rng):
+    text, window, keep = rng.integers(0, 99, 22).tolist(), 6, PAGE
+    model = Model(pages=5, sequence_pages=6)  # fewer than the whole text has
+    s = model.pages.open()
+    for at, token in enumerate(text):
+        y = model.step([s], [[token]], sinks=keep)
+        begin = model.pages.info(s).begin
+        k, v, q = model.drawn(text[:at + 1], 0)
+        seen = [t for t in range(at + 1) if t < keep or t >= (begin if at else 0)]
+        expected = oracle(q[None, :, :, -1:], k[None][:, :, seen], v[None][:, :, seen], np.array([[len(seen) - 1]]))
+        np.testing.assert_allclose(y[0], expected[0], atol=3e-6)
+        model.pages.prune(s, window, keep)
+    assert model.pages.info(s).begin >= len(text) - window - PAGE
+
+
+@pytest.mark.parametrize("home", ["memory", "files"])
+def test_what_goes_outside_comes_back_with_its_bits(rng, tmp_path, home):
+    folder = tmp_path if home == "files" else None
+    model = Model(pages=4, outside_pages=12, folder=folder)
+    texts = [rng.integers(0, 99, 11).tolist() for _ in range(3)]  # three pages each, of four
+    opened = [model.pages.open(key=i) for i in range(3)]
+    made = [[], [], []]
+    for at in range(0, 11, 4):
+        for i, s in enumerate(opened):
+            if model.pages.info(s).where != "memory":
+                for other in opened:
+                    if model.pages.info(other).where == "memory":
+                        model.pages.offload(other)
+                        model.pages.wait(other)
+                model.pages.prefetch(s, timeout=None)
+                model.pages.wait(s)
+            made[i].append(model.step([s], [texts[i][at:at + 4]])[0])
+    for i, text in enumerate(texts):
+        np.testing.assert_allclose(np.concatenate(made[i], 2), model.alone(text), atol=3e-6)
+    assert model.pages.counts.outside > 0
+
+
+def test_mistakes_say_what_and_lose_nothing():
+    model = Model(pages=2, sequence_pages=99)
+    s = model.pages.open(key=7)
+    model.step([s], [[1, 2, 3]])
+    for kind, call in [("state.full", lambda: model.pages.reserve(s, 99)), ("state.length", lambda: model.pages.commit(s, 1)),
+                       ("state.sequence", lambda: model.pages.close(12345)), ("state.length", lambda: model.pages.fork(s, 4)),
+                       ("state.argument", lambda: model.pages.reserve(s, -1)), ("state.argument", lambda: model.pages.wait(s, timeout=-1.0)),
+                       ("state.argument", lambda: model.pages.step([s], 0))]:
+        with pytest.raises(StateError) as raised:
+            call()
+        assert raised.value.kind == kind, raised.value
+    assert model.pages.info(s) == (s, 7, 3, 0, 0, 0, 1, 0, "memory")
+    shut = np.zeros((2, 3))
+    shut.flags.writeable = False
+    for pools, words in [((shut,), "read only"), ((np.zeros((4, 6, 3))[:, ::2],), "gaps"), ((np.zeros(3),), "first axis"),
+                         ((np.zeros((2, 3)), np.zeros((3, 3))), "2 pages"), ((), "at least one"), ((np.broadcast_to(np.zeros(3), (2, 3)).view(),), "read only")]:
+        with pytest.raises(StateError, match=words):
+            state.Pages(*pools, page_tokens=4)
+
+
+def test_threads_use_one_manager(rng):
+    pages = state.Pages(np.zeros((64, 2), "u1"), page_tokens=2, sequences=32)
+
+    def work():
+        for _ in range(200):
+            s = pages.open()
+            pages.reserve(s, 3)
+            with pages.step([s]) as step:
+                assert step.table.shape == (1, 2) and (step.table >= 0).all()
+            pages.commit(s, 3)
+            pages.close(s)
+
+    all = [threading.Thread(target=work) for _ in range(4)]
+    for t in all:
+        t.start()
+    for t in all:
+        t.join()
+    assert pages.counts == (64, 0, 0, 0, 0, 0)
+
+
+def test_checkpoints_are_whole_or_refused(tmp_path, rng):
+    file = tmp_path / "step.safetensors"
+    kept = {"m": rng.standard_normal((3, 4)).astype("f4"), "w": rng.standard_normal(5), "n": np.array(4, "i8")}
+    state.save(file, kept, step=9, seed=2**63, semantic_hash="sha256:" + "a" * 64)
+    head, tensors = state.look(file)
+    assert head == ("sha256:" + "a" * 64, 9, 2**63) and tensors["m"] == ("float32", (3, 4)) and tensors["n"] == ("int64", ())
+    into = {name: np.zeros_like(x) for name, x in kept.items()}
+    assert state.load(file, into).step == 9
+    for name, x in kept.items():
+        np.testing.assert_array_equal(into[name], x)
+    bytes = file.read_bytes()
+    for kind, content, arrays, hash in [("state.damaged", bytes[:-1], into, ""), ("state.damaged", bytes[:-1] + b"?", into, ""),
+                                        ("state.foreign", b"{}" * 40, into, ""), ("state.mismatch", bytes, {"m": into["m"]}, ""),
+                                        ("state.mismatch", bytes, into, "sha256:" + "b" * 64)]:
+        file.write_bytes(content)
+        before = into["m"].copy()
+        with pytest.raises(StateError) as raised:
+            state.load(file, arrays, semantic_hash=hash)
+        assert raised.value.kind == kind, raised.value
+        np.testing.assert_array_equal(into["m"], before)
+    with pytest.raises(StateError, match="gaps"):
+        state.save(file, {"x": np.zeros((4, 4))[::2]})
+    os.remove(file)
+    with pytest.raises(StateError) as raised:
+        state.look(file)
+    assert raised.value.kind == "state.file"
+
+
+NUMBERS = {"beta1": 0.9, "beta2": 0.99, "epsilon": 1e-8, "decay": 0.999}
+
+
+def advance(adamw, step, m, v, w, g):
+    """A step of AdamW; what forward passes read of the masters."""
+    return adamw(m, v, w, g, scale=(1 - 0.99**step) ** -0.5, step=0.01 / (1 - 0.9**step), **NUMBERS)
+
+
+def gradients(step, count):
+    return np.random.default_rng(step).standard_normal(count).astype("f4")
+
+
+def test_to_load_is_to_go_on_at_every_step(tmp_path):
+    adamw, count, file = function("adamw", narrow="yes").with_schedule("none"), 37, tmp_path / "step.safetensors"
+    never = {name: np.full(count, x, "f4") for name, x in [("m", 0), ("v", 0), ("w", 1)]}
+    again = {name: x.copy() for name, x in never.items()}
+    for step in range(1, 12):
+        narrow = advance(adamw, step, **never, g=gradients(step, count))
+        np.testing.assert_array_equal(advance(adamw, step, **again, g=gradients(step, count)), narrow)
+        state.save(file, again, step=step, seed=3)
+        again = {name: np.empty(t.shape, t.dtype) for name, t in state.look(file)[1].items()}
+        assert state.load(file, again) == ("", step, 3)
+        for name, x in never.items():
+            assert x.tobytes() == again[name].tobytes(), (step, name)
+
+
+def test_moments_larger_than_memory_come_and_go_by_pages(tmp_path):
+    """States of 12 blocks of weights in memory for 4: the next block comes while one is updated, and the bits are those of all at once."""
+    adamw, blocks, size = function("adamw").with_schedule("none"), 12, 64
+    whole = {name: np.full(blocks * size, x, "f4") for name, x in [("m", 0), ("v", 0), ("w", 1)]}
+    pools = {name: np.zeros((4, size), "f4") for name in whole}
+    pages = state.Pages(*pools.values(), page_tokens=1, sequences=blocks, sequence_pages=1, outside_pages=blocks, folder=tmp_path, sync=False)
+    opened = []
+    for block in range(blocks):
+        s = pages.open(key=block)
+        pages.reserve(s, 1, timeout=None)  # earlier blocks go outside
+        with pages.step([s]) as step:
+            for name, pool in pools.items():
+                pool[step.table[0, 0]] = whole[name][:size]
+        pages.commit(s, 1)
+        opened.append(s)
+    for n in (1, 2, 3):
+        g = gradients(n, blocks * size)
+        advance(adamw, n, **whole, g=g)
+        for block, s in enumerate(opened):
+            pages.prefetch(s, timeout=None)
+            pages.wait(s)
+            with pages.step([s]) as step:
+                if block + 1 < blocks and pages.info(opened[block + 1]).where == "outside":
+                    pages.prefetch(opened[block + 1], timeout=None)
+                at = step.table[0, 0]
+                advance(adamw, n, **{name: pool[at] for name, pool in pools.items()}, g=g[block * size:(block + 1) * size])
+    for block, s in enumerate(opened):
+        pages.prefetch(s, timeout=None)
+        pages.wait(s)
+        with pages.step([s]) as step:
+            for name, pool in pools.items():
+                np.testing.assert_array_equal(pool[step.table[0, 0]], whole[name][block * size:(block + 1) * size])
