@@ -7,12 +7,12 @@
 namespace tessera::library {
 
 // products.cpp
-Algorithm matmul(const Numerics &n);        // y[M, N] = x[M, K] w[K, N]
-Algorithm matmul_wide(const Numerics &n);   // the same, y in the accumulate type
-Algorithm matmul_u8s8(const Numerics &n);   // the same of x: u8 and w: i8, y: i32, wrapping
-Algorithm matmul_s8s8(const Numerics &n);   // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
-Algorithm linear(const Numerics &n);        // y[M, N] = x[M, K] w[K, N] + b[N]
-Algorithm linear_gelu(const Numerics &n);   // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
+Algorithm matmul(const Numerics &n);         // y[M, N] = x[M, K] w[K, N]
+Algorithm matmul_wide(const Numerics &n);    // the same, y in the accumulate type
+Algorithm matmul_u8s8(const Numerics &n);    // the same of x: u8 and w: i8, y: i32, wrapping
+Algorithm matmul_s8s8(const Numerics &n);    // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
+Algorithm linear(const Numerics &n);         // y[M, N] = x[M, K] w[K, N] + b[N]
+Algorithm linear_gelu(const Numerics &n);    // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
 Algorithm gemv(const Numerics &n);           // y[M] = a[M, K] x[K]
 Algorithm linear_swiglu(const Numerics &n);  // y[M, N] = silu(x[M, K] w[K, N]) x v[K, N] (Shazeer 2020)
 // y[M, N] = activation(scale x[M, K] w[K, N] + b[N] + r[M, N]), of which options say what there is (epilogue.h), and whether x is [K, M]

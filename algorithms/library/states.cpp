@@ -31,8 +31,8 @@ Algorithm adamw(const Numerics &n, const Options &o) {
         return f.parameter(name, n.compute, least, most);
     };
     const Tile beta1 = number("beta1", 0, below(1)), beta2 = number("beta2", 0, below(1)), one = f.scalar(n.compute, 1);
-    const Tile first = (m * beta1 + g * (one - beta1)).named("first");            // (N)
-    const Tile second = (v * beta2 + g * g * (one - beta2)).named("second");      // (N)
+    const Tile first = (m * beta1 + g * (one - beta1)).named("first");                           // (N)
+    const Tile second = (v * beta2 + g * g * (one - beta2)).named("second");                     // (N)
     const Tile length = sqrt(second) * number("scale", above(0)) + number("epsilon", above(0));  // (N)
     Tile next = w * number("decay", 0, 1) - number("step", 0) * (first / length);                // (N)
     if (o.at("narrow")) next = next.named("next");  // once for both: the weights are what w becomes, rounded

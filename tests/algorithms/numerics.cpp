@@ -147,8 +147,8 @@ TEST_CASE("states, outputs and rounding are the policy's") {
         else if (t.name == "g") CHECK(t.dtype == DType::bf16);
     // What forward passes read is the master, rounded.
     std::map<std::string, Scalar> numbers;
-    for (const auto &[name, x] : std::map<std::string, double>{
-             {"beta1", 0.9}, {"beta2", 0.99}, {"scale", 1}, {"epsilon", 1e-8}, {"decay", 1}, {"step", 0.1}})
+    for (const auto &[name, x] :
+         std::map<std::string, double>{{"beta1", 0.9}, {"beta2", 0.99}, {"scale", 1}, {"epsilon", 1e-8}, {"decay", 1}, {"step", 0.1}})
         numbers[name] = Scalar::of_real(DType::f32, x);
     const Algorithm masters = library::adamw(numerics_named("training"), {{"narrow", 1}});
     const Array state(DType::f32, {1}, {1}), gradient(DType::bf16, {1}, {0.5});
