@@ -100,8 +100,9 @@ KVCache::KVCache(const CacheTensors &tensors, CacheLayout layout, int64_t sinks,
     };
     D_ = elements(tensors.keys, tensors.key), E_ = elements(tensors.values, tensors.value);
     const Expr slots = extent(slots_.name);
-    if (is_paged) T_ = f().dim(derived_dim(slots_.name + "_positions", extent(tensors.table.dims()[1]) * slots));
-    else if (is_ring) T_ = f().dim(slots_.name + "_positions", positions);
+    const std::string all = tensors.positions.empty() ? slots_.name + "_positions" : tensors.positions;
+    if (is_paged) T_ = f().dim(derived_dim(all, extent(tensors.table.dims()[1]) * slots));
+    else if (is_ring) T_ = f().dim(all, positions);
     else T_ = slots_;
     length_ = Tile(&f(), within(as_index(tensors.length).value(), Expr(0), extent(T_.name)), n);
 }
@@ -279,7 +280,7 @@ CacheTensors cache_tensors(Builder &f, const std::string &name, const CacheDims 
     f.dim(B), f.dim(H);
     const Dim rows = is_paged ? at_least(f, name + "_pages", 1) : B;
     const Dim slots = is_paged ? (format.page ? f.dim(name + "_page", format.page) : at_least(f, name + "_page", 1))
-                               : at_least(f, format.layout == CacheLayout::ring ? name + "_ring" : name + "_room", format.sinks + 1);
+                               : at_least(f, format.layout == CacheLayout::ring ? name + "_ring" : name + "_positions", format.sinks + 1);
     const auto state = [&](const std::string &what, DType type, const Dim *last) {
         std::vector<Dim> all = outer;
         all.insert(all.end(), {rows, H, slots});
@@ -292,7 +293,7 @@ CacheTensors cache_tensors(Builder &f, const std::string &name, const CacheDims 
                 refuse("codes of i4 are in pairs; declare '" + d.name + "' as a multiple of 2.");
     f.dim(D), f.dim(E);
     CacheTensors t;
-    t.key = D, t.value = E;
+    t.key = D, t.value = E, t.positions = name + "_positions";
     t.keys = state("_keys", is_i4 ? DType::u8 : codes, &D), t.values = state("_values", is_i4 ? DType::u8 : codes, &E);
     if (is_i4 || has_scales(codes)) {
         std::vector<Dim> channels = outer;
@@ -335,8 +336,8 @@ Tile attend(const Tile &q, const KVCache &cache, const Tile &position, const Att
     const bool is_channel = static_cast<bool>(scales) && scales.dims().size() == 2;
     const Tile scaled = (is_channel ? q * root * scales : q * root).named("scaled");  // (B, H, …, D)
     const auto scores = [&](const Dim &at, const char *name) {
-        const Tile own = cache.key_scales(at), s = dot(scaled, cache.key_codes(at), {D});
-        return (static_cast<bool>(own) && !is_channel ? s * own : s).named(name);  // (B, H, …, at)
+        const Tile own = cache.key_scales(at), s = dot(scaled, cache.key_codes(at), {D}).named(name);  // (B, H, …, at)
+        return static_cast<bool>(own) && !is_channel ? s * own : s;
     };
     const Tile last = min(as_index(position), cache.length() - 1);  // the greatest position that the query sees
     Tile first = cache.begin();

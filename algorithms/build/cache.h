@@ -42,7 +42,8 @@ struct CacheDims {
 // and begin are none where there are none.
 struct CacheTensors {
     Tile keys, values, key_scales, value_scales, length, table, begin;
-    Dim key = {}, value = {};  // of elements; without a name they are the last ones of keys and values, which u8 does not have
+    Dim key = {}, value = {};    // of elements; without a name they are the last ones of keys and values, which u8 does not have
+    std::string positions = {};  // what the dim of all positions of pages and rings is called; "" for "<slots>_positions"
 
     std::vector<Tile> arguments() const;  // for Builder::call and repeat
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
 
 namespace tessera {
 
@@ -47,6 +46,7 @@ private:
     bool by_atom(const Factored &s, const Facts &facts, int uses);
     bool by_minimum(const Factored &s, const Facts &facts, int uses);
     bool by_quotient(const Factored &s, const Facts &facts, int uses);
+    std::pair<Linear, int64_t> in_steps_of(const Factored &s);
     bool by_two_quotients(const Factored &s, const Facts &facts, int uses);
     bool by_whole_quotient(const Factored &s, const Facts &facts, int uses);
     bool by_remainder(const Factored &s, const Facts &facts, int uses);
@@ -220,7 +220,24 @@ Facts Prover::without(const Linear &dropped, const Linear &kept, const Facts &fa
     return known;
 }
 
-// For f = y/d with d >= 1: y - d + 1 <= d*f <= y; and x >= 0 when d*x > -d.
+// What is outside, or less, so that all of it is a multiple of the number that comes with it: of the quotient's factor, where terms are
+// multiples of that and the others have a least value.
+std::pair<Linear, int64_t> Prover::in_steps_of(const Factored &s) {
+    const int64_t step = s.inside.is_constant() ? std::abs(s.inside.constant) : 1;
+    if (step <= 1 || step >= narrow) return {s.outside, 1};
+    Linear whole, others(s.outside.constant);
+    for (const Linear::Term &t : s.outside.terms) {
+        Linear term;
+        term.terms.push_back(t);
+        Linear &part = multiple_of(term, b) % step == 0 ? whole : others;
+        part = part + term;
+    }
+    const int64_t least = range_of(others, b).lo;
+    if (whole.is_constant() || least <= -narrow || least >= narrow) return {s.outside, 1};
+    return {whole + Linear(floor_quotient(least, step) * step), step};
+}
+
+// For f = y/d with d >= 1: y - d + 1 <= d*f <= y; and x >= 0 when d*x > -d*g, where x is a multiple of g.
 bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
     Linear y = form(s.factor->args[0]), d = form(s.factor->args[1]);
     if (by_range(s, facts, uses)) return true;
@@ -228,7 +245,8 @@ bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
     if (by_two_quotients(s, facts, uses) || by_whole_quotient(s, facts, uses)) return true;
     bool exact = d.is_constant() && multiple_of(y, b) % d.constant == 0;
     Linear scaled = s.sign < 0 || exact ? y : y - d + Linear(1);
-    return nonnegative(s.inside * scaled + s.outside * d + d - Linear(1), facts, uses);
+    const auto [outside, g] = in_steps_of(s);
+    return nonnegative(s.inside * scaled + outside * d + (d - Linear(1)) * g, facts, uses);
 }
 
 // y/d >= z/d + c where y >= z + c*d: estimates of both would lose what they have in common.

@@ -393,6 +393,12 @@ private:
         stored.insert(after.begin(), after.end());
     }
 
+    static bool has(const Expr &e, Op op) {
+        bool found = false;
+        walk(e, [&](const Expr &part) { found |= part.is_operation(op); });
+        return found;
+    }
+
     void visit(const Let &n) {
         check(n.value);
         auto digit = ranges.find(n.variable);
@@ -401,7 +407,7 @@ private:
         if (n.value.is_operation(Op::min)) {
             for (const Expr &e : n.value->args) {
                 helpful.push_back(variable(n.variable) <= e);
-                if (e.is_constant()) more.hi = e;
+                if (e.is_constant() || (has_load(more.hi) && !has_load(e))) more.hi = e;
             }
             if (prove(Expr(0) < n.value, facts)) more.lo = Expr(1);
             else if (prove(Expr(0) <= n.value, facts)) more.lo = Expr(0);
@@ -422,8 +428,18 @@ private:
             };
             if (n.value->args[0].is_constant(0) || n.value->args[1].is_constant(0))
                 for (const Expr &e : n.value->args) sides(e);
-            // What is left of a dim after its first points ends with the dim.
-            if (of_minimum && n.value->args[1].is_constant(0) && !helpful.empty()) more.lo = Expr(0), more.hi = helpful.back()->args[1];
+            // What is left of a dim after its first points ends with the dim, or with the piece that has a name.
+            if (of_minimum && n.value->args[1].is_constant(0) && !helpful.empty()) {
+                const auto named = std::find_if(helpful.begin(), helpful.end(),
+                                                [](const Expr &fact) { return fact->args[1].kind() == ExprKind::variable; });
+                more.lo = Expr(0), more.hi = (named != helpful.end() ? *named : helpful.back())->args[1];
+            }
+        }
+        // Where what is left of a fold begins: estimates of its quotient and of its minima would be added up.
+        if (n.value.kind() == ExprKind::operation && has(n.value, Op::div) && has(n.value, Op::max) && helpful.empty() &&
+            prove(Expr(0) <= n.value, facts)) {
+            helpful.push_back(n.value <= variable(n.variable));
+            more.lo = Expr(0);
         }
         if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1, more.count = digit->second;
         within(more, [&] { within_all(helpful, 0, [&] { visit(n.body); }); });

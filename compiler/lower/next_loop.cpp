@@ -41,15 +41,36 @@ static Built one_loop(const Lowering &lowering, const Cursor &at, const Scope &s
     return over_points(lowering, at, scope, names);
 }
 
+// A minimum has the facts of its sides, so that nobody need look at cases.
+static void assume_minimum(const Expr &variable, const Expr &value, Bounds &facts) {
+    Expr most;
+    if (value.is_operation(Op::min))
+        for (const Expr &side : value->args)
+            if (!has_load(side)) most = side;
+    if (!most.defined())
+        if (const auto range = constant_range(value, facts)) most = Expr(range->second);
+    facts.set(variable->name, prove(Expr(0) <= value, facts) ? Expr(0) : Expr(), most);
+}
+
 // The loop at the cursor, whose dim no loop has cut so far: over all of it, or as far as the fold's condition can hold. What data says of
 // that, and a beginning, have names, so that they are computed once.
 static Built first_loop(const Lowering &lowering, const Cursor &before, const Scope &scope, Names &names) {
     Cursor at = before;
     const std::string &dim = at.loop().dim;
     const Piece all = whole_at_loop(lowering, scope, at.stage(), dim, at.pieces);
-    Limits live = live_part(lowering, scope, at.stage(), dim, at.pieces);
     Scope inside = scope;
     std::vector<std::pair<std::string, Expr>> named;
+    for (Expr value : data_of_live_part(lowering, scope, at.stage(), dim, at.pieces)) {
+        for (const auto &[known, variable] : inside.limits)
+            value =
+                rewrite(value, [&, &known = known, &variable = variable](const Expr &e) { return equal(e, known) ? variable : Expr(); });
+        if (!has_load(value)) continue;
+        named.emplace_back(names.unique(lowering.plain(dim) + ".live"), value);
+        const Expr name = variable(named.back().first);
+        assume_minimum(name, value, inside.facts);
+        inside.limits.emplace_back(value, name);
+    }
+    Limits live = live_part(lowering, inside, at.stage(), dim, at.pieces);
     auto name = [&](const char *suffix, const Expr &value, const Expr &most) {
         named.emplace_back(names.unique(lowering.plain(dim) + suffix), value);
         inside.facts.set(named.back().first, Expr(0), most);
@@ -61,7 +82,8 @@ static Built first_loop(const Lowering &lowering, const Cursor &before, const Sc
         inside.facts.assume(live.first % Expr(grid_along(lowering, at.stage(), dim)) == Expr(0));
     }
     Piece piece = between(all, live, inside.facts);
-    if (begins_later || (live.end.defined() && has_load(piece.size)))
+    const bool is_data = has_load(piece.size) || (!named.empty() && piece.size.is_operation(Op::max));
+    if (begins_later || (live.end.defined() && is_data))
         piece.size = name(".size", piece.size, simplify(all.size - piece.lo, inside.facts));
     at.pieces[dim] = piece;
     Built built = with_carries(lowering, at, inside, names, [&](const Scope &around) { return one_loop(lowering, at, around, names); });

@@ -229,8 +229,8 @@ Match Chooser::family(const Algorithm &declared, const Extents &fixed) {
     return matched(declared, fixed, [](Match &, const std::vector<std::string> &) { return false; });
 }
 
-Match Chooser::applying(const Algorithm &declared, const Extents &fixed) {
-    Match match = family_only_ ? family(declared, fixed) : best(declared, {}, fixed);
+Match Chooser::applying(const Algorithm &declared, const Extents &fixed, const Options &options) {
+    Match match = family_only_ ? family(declared, fixed) : best(declared, options, fixed);
     if (match.how != Match::How::family) return match;
     Trial trial = tried(*match.schedule, declared, fixed, match.made);
     if (!trial.made) {

@@ -77,8 +77,8 @@ public:
     // The family's alone.
     Match family(const Algorithm &declared, const Extents &fixed = {});
     // Either of them, as `family_only` says, where a family's schedule is taken only if it applies: a callee, or an algorithm of a file,
-    // may have the name of one that it is not. It has no options.
-    Match applying(const Algorithm &declared, const Extents &fixed);
+    // may have the name of one that it is not, and one schedule may not fit all options of its algorithm.
+    Match applying(const Algorithm &declared, const Extents &fixed, const Options &options = {});
 
     // UserError as applied_schedule.
     TakenSchedule take(const Schedule &schedule, const Algorithm &declared, const Extents &fixed);

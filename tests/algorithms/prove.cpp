@@ -355,6 +355,20 @@ TEST_CASE("quotients of an extent are counted in what it is a multiple of") {
     CHECK_FALSE(prove(w / 3 * 3 == w, b));
 }
 
+TEST_CASE("a tile that runs past what lives stays inside of what is whole tiles") {
+    const Expr room = extent("pages") * 16, live = v("live"), tile = min(Expr(128), live - v("o") * 128);
+    Bounds b;
+    b.set("live", 0, room);
+    b.set("o", 0, (live + 127) / 128 - 1);
+    b.set("t", 0, (tile + 3) / 4 - 1);
+    b.set("u", 0, 3);
+    const Expr at = v("t") * 4 + v("u");
+    CHECK(prove(at < min(Expr(128), room), b));
+    CHECK_FALSE(prove(at + 1 < min(Expr(128), room), b));
+    b.set("t", 0, (live + 4) / 5 - 1);
+    CHECK_FALSE(prove(v("t") * 5 + v("u") < room, b));  // 16 pages are no whole tiles of 5
+}
+
 TEST_CASE("a variable cancels a quotient that its range has") {
     const Expr whole = (extent("E") + 7) / 8;
     Bounds b;

@@ -15,9 +15,9 @@ using How = Split::How;
 namespace {
 
 constexpr int64_t batch = 3, queries = 4, width = 5;
-enum class Seen : uint8_t { lengths, window_of_data, window, sinks, tree, from_below };
-constexpr std::initializer_list<Seen> all_seen = {Seen::lengths, Seen::window_of_data, Seen::window,
-                                                  Seen::sinks,   Seen::tree,           Seen::from_below};
+enum class Seen : uint8_t { lengths, clamped, window_of_data, window, sinks, tree, from_below };
+constexpr std::initializer_list<Seen> all_seen = {Seen::lengths, Seen::clamped, Seen::window_of_data, Seen::window,
+                                                  Seen::sinks,   Seen::tree,    Seen::from_below};
 
 // Attention of few queries in rows of keys. With `hidden`, the condition is beside a tensor of no trues, so that it limits nothing.
 Algorithm attention_where(Seen seen, bool hidden) {
@@ -30,6 +30,7 @@ Algorithm attention_where(Seen seen, bool hidden) {
     Tile where;
     switch (seen) {
     case Seen::lengths: where = key < number("length"); break;
+    case Seen::clamped: where = key < min(max(number("length"), 0), f.tile(extent(T.name), {})); break;
     case Seen::window_of_data: where = number("begin") <= key && key < number("length"); break;
     case Seen::window: {
         const Tile at = own();
@@ -72,6 +73,7 @@ std::vector<KnobsByStage> schedules(Seen seen) {
     };
     near[s].split["T"] = {How::online, 8};
     if (seen != Seen::tree) near[s].micro = near["scores"].micro = {{"S", 4}};
+    if (seen == Seen::clamped) near["scores"].micro["T"] = 4;
     place(s, "o", "B"), place("scores", s, "T.o");
     for (const char *pass : {".chunk.m", ".chunk.p", ".chunk.l", ".chunk.acc"}) place(s + pass, s, "T.o");
     return all;
@@ -160,7 +162,7 @@ TEST_CASE("live_parts: code has the interpreter's bits") {
 }
 
 TEST_CASE("live_parts: work goes with what lives, not with how many keys there are") {
-    for (const Seen seen : {Seen::lengths, Seen::window_of_data, Seen::window, Seen::sinks, Seen::tree}) {
+    for (const Seen seen : {Seen::lengths, Seen::clamped, Seen::window_of_data, Seen::window, Seen::sinks, Seen::tree}) {
         const Algorithm a = attention_where(seen, false);
         const std::vector<KnobsByStage> all = schedules(seen);
         for (const size_t number : {0, 1, 6}) {
@@ -175,7 +177,7 @@ TEST_CASE("live_parts: work goes with what lives, not with how many keys there a
             const std::vector<int64_t> few = {16, 24, 32};
             CHECK(elements(600, few, 32) == elements(1200, few, 32));
             if (seen == Seen::window) CHECK(elements(600, few, 32) == elements(600, few, 560));
-            if (seen == Seen::lengths)
+            if (seen == Seen::lengths || seen == Seen::clamped)
                 CHECK(elements(600, {48, 48, 48}, 0) - elements(600, {0, 0, 0}, 0) ==
                       2 * (elements(600, {24, 24, 24}, 0) - elements(600, {0, 0, 0}, 0)));
         }

@@ -22,13 +22,26 @@ int64_t grid_along(const Lowering &lowering, const Stage &stage, const std::stri
     return grid;
 }
 
-Limits live_part(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer) {
-    const Piece p = whole(lowering, scope, dim, outer);
+// The condition by which a loop over the whole dim is limited; undefined where it is not.
+static Expr limiting(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Piece &whole) {
     auto *reduce = std::get_if<Reduce>(&stage.body);
-    if (!reduce || !reduce->where.defined() || !p.size.defined() || is_spatial(stage, dim)) return {};
+    if (!reduce || !reduce->where.defined() || !whole.size.defined() || is_spatial(stage, dim)) return {};
     // A loop over pieces is limited, however few they are; inside a short piece a limit would cost more in index arithmetic than it saves.
     const Expr where = resolve(lowering, scope, reduce->where);
-    if (p.max_size.is_constant() && p.max_size->value.integer <= short_piece && step_in(where, dim) <= 1) return {};
+    const bool is_short = whole.max_size.is_constant() && whole.max_size->value.integer <= short_piece;
+    return is_short && step_in(where, dim) <= 1 ? Expr() : where;
+}
+
+std::vector<Expr> data_of_live_part(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim,
+                                    const Pieces &outer) {
+    const Expr where = limiting(lowering, scope, stage, dim, whole(lowering, scope, dim, outer));
+    return where.defined() ? data_in_limits(lowering, scope, where, dim, outer) : std::vector<Expr>();
+}
+
+Limits live_part(const Lowering &lowering, const Scope &scope, const Stage &stage, const std::string &dim, const Pieces &outer) {
+    const Piece p = whole(lowering, scope, dim, outer);
+    const Expr where = limiting(lowering, scope, stage, dim, p);
+    if (!where.defined()) return {};
     std::optional<Limits> may = where_may_hold(lowering, scope, where, dim, outer);
     if (!may) return {};
     const auto most = constant_range(p.max_size, scope.facts);
@@ -41,10 +54,19 @@ Limits live_part(const Lowering &lowering, const Scope &scope, const Stage &stag
     return *may;
 }
 
+// min(size, end) without the sides of the size that the end is never beyond.
+static Expr no_more_than(const Expr &size, const Expr &end, const Bounds &facts) {
+    if (prove(end <= size, facts)) return end;
+    if (!size.is_operation(Op::min)) return min(size, end);
+    for (size_t side : {0, 1})
+        if (prove(end <= size->args[side], facts)) return no_more_than(size->args[1 - side], end, facts);
+    return min(size, end);
+}
+
 Piece between(const Piece &whole, const Limits &limits, const Bounds &facts) {
     Piece p = whole;
     if (!limits.first.defined()) {
-        if (limits.end.defined()) p.size = simplify(max(min(p.size, limits.end), Expr(0)), facts);
+        if (limits.end.defined()) p.size = simplify(max(no_more_than(p.size, limits.end, facts), Expr(0)), facts);
         return p;
     }
     p.lo = limits.first;

@@ -38,6 +38,7 @@ struct Scope {
     std::shared_ptr<const OpenLoop> open_loops;  // the innermost one
     int depth = 0;                               // how many loops are open, written out or not
     int64_t versions = 1;                        // how many versions, by the sizes of partial tiles, this is one of (narrow_tiles.h)
+    std::vector<std::pair<Expr, Expr>> limits;   // what data says of where folds end or begin, and the variable that has it (live_part.h)
 
     // The facts of an algorithm's dims and parameters.
     Scope(const std::vector<Dim> &dims, const std::vector<Parameter> &parameters);

@@ -45,6 +45,7 @@ public:
 
     std::optional<Limits> limits(const Expr &where, const std::string &dim, bool somewhere) const;
     Expr somewhere(const Expr &where) const;
+    void add_data(const Expr &where, const std::string &dim, std::vector<Expr> &data) const;
 
 private:
     const Lowering &lowering_;
@@ -71,7 +72,13 @@ Expr WhereOverPieces::located(const Expr &e) const {
         if (!n->guarded) return load(where->buffer.name, n.type(), axes);
         return load_or(where->buffer.name, n.type(), axes, n->args[rank], n->args[rank + 1]);
     });
-    return there ? made : Expr();
+    if (!there) return {};
+    return scope_.limits.empty() ? made : rewrite(made, [&](const Expr &n) -> Expr {
+        if (!has_load(n)) return {};
+        for (const auto &[value, name] : scope_.limits)
+            if (equal(value, n)) return name;
+        return {};
+    });
 }
 
 Expr WhereOverPieces::slack(const Expr &comparison) const {
@@ -138,7 +145,44 @@ Expr WhereOverPieces::somewhere(const Expr &where) const {
     return most.defined() ? simplify(Expr(0) <= most, scope_.facts) : Expr();
 }
 
+// The terms of a sum that have elements of tensors.
+void add_terms(const Expr &e, std::vector<Expr> &terms) {
+    if (!has_load(e)) return;
+    const bool is_sum = e.is_operation(Op::add) || e.is_operation(Op::sub) || e.is_operation(Op::mul) || e.is_operation(Op::div);
+    if (!is_sum) return terms.push_back(e);
+    for (const Expr &arg : e->args) add_terms(arg, terms);
+}
+
+void WhereOverPieces::add_data(const Expr &where, const std::string &dim, std::vector<Expr> &data) const {
+    if (where.is_operation(Op::bit_and) || where.is_operation(Op::bit_or))
+        for (const Expr &arg : where->args) add_data(arg, dim, data);
+    if (!is_comparison(where)) return;
+    const Expr slack = this->slack(where);
+    if (!slack.defined() || !uses_variable(slack, dim)) return;
+    std::vector<Expr> terms;
+    add_terms(slack, terms);
+    for (const Expr &term : terms) {
+        const std::set<std::string> used = variables_in(term);
+        if (std::none_of(used.begin(), used.end(), [&](const std::string &v) { return lowering_.algorithm.find_dim(v); }))
+            data.push_back(term);
+    }
+}
+
 }  // namespace
+
+std::vector<Expr> data_in_limits(const Lowering &lowering, const Scope &scope, const Expr &where, const std::string &dim,
+                                 const Pieces &pieces) {
+    std::vector<Expr> data;
+    WhereOverPieces(lowering, scope, where, dim, pieces).add_data(where, dim, data);
+    // What is part of another one first.
+    auto nodes = [](const Expr &e) {
+        int count = 0;
+        walk(e, [&](const Expr &) { count++; });
+        return count;
+    };
+    std::stable_sort(data.begin(), data.end(), [&](const Expr &a, const Expr &b) { return nodes(a) < nodes(b); });
+    return data;
+}
 
 std::optional<Limits> where_may_hold(const Lowering &lowering, const Scope &scope, const Expr &where, const std::string &dim,
                                      const Pieces &pieces) {

@@ -1,6 +1,7 @@
 // Where along a dim a fold's condition can hold, and where it does.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "compiler/lower/context/lowering.h"
 #include "compiler/lower/context/region.h"
@@ -24,6 +25,10 @@ std::optional<Limits> where_may_hold(const Lowering &lowering, const Scope &scop
 // Between these it holds at every point of the pieces.
 std::optional<Limits> where_holds(const Lowering &lowering, const Scope &scope, const Expr &where, const std::string &dim,
                                   const Pieces &pieces);
+
+// What data says in the comparisons that limit `dim`: terms with elements of tensors, as they are computed here.
+std::vector<Expr> data_in_limits(const Lowering &lowering, const Scope &scope, const Expr &where, const std::string &dim,
+                                 const Pieces &pieces);
 
 // A condition free of dims that is true where `where` holds at some point of the pieces, and perhaps elsewhere; undefined where nothing is
 // known.

@@ -85,8 +85,9 @@ static Built points_up_to(const Limits &safe, const Lowering &lowering, const Cu
 static Built points_by_condition(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
     const Piece &p = at.pieces.at(at.loop().dim);
     auto tested = [&] { return points(lowering, at, scope, names, p.lo, p.size); };
-    const auto safe = where_holds(lowering, scope, at.fold.where, at.loop().dim, at.pieces);
+    auto safe = where_holds(lowering, scope, at.fold.where, at.loop().dim, at.pieces);
     if (!safe) return tested();
+    if (safe->first.defined() && prove(safe->first <= Expr(0), scope.facts)) safe->first = Expr();
     const Expr from_first = safe->first.defined() ? simplify(safe->first <= p.lo, scope.facts) : constant_int(DType::boolean, 1);
     if (from_first.is_constant(1)) return points_up_to(*safe, lowering, at, scope, names);
     // A version of its own pays where the loop goes over all that lives: not inside a piece, and not of pieces that may run past the dim.
