@@ -24,6 +24,10 @@ def weights(*shape: int) -> np.ndarray:
     return random.integers(-64, 64, shape).astype(np.int8)
 
 
+def ints(most: int, *shape: int) -> np.ndarray:
+    return random.integers(0, most, shape).astype(np.int32)
+
+
 def scale(*shape: int) -> np.ndarray:
     return np.abs(normal(*shape)) * np.float32(0.02) + np.float32(0.01)
 
@@ -32,7 +36,7 @@ def zero(number: int, dtype: type) -> np.ndarray:
     return np.array(number, dtype)
 
 
-# (name, operator, inputs, how many of them are constants from the second on, outputs, attributes, domain)
+# (name, operator, inputs, from which one on they are constants, how many outputs or which ones, attributes, domain)
 MS = "com.microsoft"
 i8, u8 = np.int8, np.uint8
 CASES = [
@@ -64,6 +68,28 @@ CASES = [
     ("qlinear_mul", "QLinearMul", [codes(i8, 4, 8), scale(), zero(7, i8), codes(i8, 8), scale(), zero(-20, i8), scale(), zero(5, i8)],
      1, 1, {}, MS),
     ("qlinear_sigmoid", "QLinearSigmoid", [codes(u8, 40), scale(), zero(128, u8), np.float32(1 / 256), zero(0, u8)], 1, 1, {}, MS),
+    ("attention", "Attention", [normal(2, 5, 8), normal(8, 24), normal(24)], 1, 1, {"num_heads": 2}, MS),
+    ("attention_mask", "Attention", [normal(2, 5, 8), normal(8, 24), normal(24), np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)],
+     1, 1, {"num_heads": 2, "mask_filter_value": -1000.0}, MS),
+    ("attention_lengths", "Attention", [normal(2, 5, 8), normal(8, 24), normal(24), np.array([3, 5], np.int32)], 1, 1, {"num_heads": 4}, MS),
+    ("attention_causal_sizes", "Attention", [normal(2, 5, 8), normal(8, 20), normal(20)], 1, 1,
+     {"num_heads": 2, "unidirectional": 1, "qkv_hidden_sizes": [8, 8, 4], "scale": 0.3}, MS),
+    ("attention_past", "Attention", [normal(2, 3, 8), normal(8, 24), normal(24), None, normal(2, 2, 2, 4, 4)], 1, (0, 1),
+     {"num_heads": 2, "unidirectional": 1}, MS),
+    ("attention_bias", "Attention", [normal(2, 5, 8), normal(8, 24), normal(24), None, None, normal(2, 2, 5, 5)], 1, 1, {"num_heads": 2}, MS),
+    ("multi_head", "MultiHeadAttention", [normal(2, 5, 8), normal(2, 7, 8), normal(2, 7, 12)], 3, 1, {"num_heads": 4}, MS),
+    ("multi_head_bias_mask", "MultiHeadAttention", [normal(2, 5, 8), normal(2, 7, 8), normal(2, 7, 8), normal(24),
+                                                    np.array([[1, 1, 1, 0, 0, 0, 0], [1] * 7], np.int32), normal(1, 4, 5, 7)],
+     3, 1, {"num_heads": 4}, MS),
+    ("multi_head_past", "MultiHeadAttention", [normal(2, 3, 8), normal(2, 3, 8), normal(2, 3, 8), None, None, None, normal(2, 2, 4, 4),
+                                               normal(2, 2, 4, 4)],
+     3, (0, 1, 2), {"num_heads": 2, "unidirectional": 1}, MS),
+    ("embed", "EmbedLayerNormalization", [ints(9, 2, 5), ints(2, 2, 5), normal(9, 8), normal(6, 8), normal(2, 8), normal(8), normal(8),
+                                          np.array([[1, 1, 1, 0, 0], [1] * 5], np.int32)],
+     2, (0, 1), {"epsilon": 1e-5}, MS),
+    ("embed_positions", "EmbedLayerNormalization", [ints(9, 2, 5), None, normal(9, 8), normal(6, 8), None, normal(8), normal(8), None,
+                                                    ints(6, 2, 5)],
+     1, (0, 2), {}, MS),
     ("qlinear_leaky", "QLinearLeakyRelu", [codes(i8, 40), scale(), zero(3, i8), scale(), zero(-8, i8)], 1, 1, {"alpha": 0.2}, MS),
 ]
 
@@ -93,8 +119,9 @@ def write(folder: Path, name, op, inputs, first_constant, outputs, attributes, d
         write(folder, name, plain[0], plain[1], first_constant, outputs, attributes, plain[2])
     arrays = [None if i is None else np.asarray(i) for i in inputs]
     names = ["" if a is None else f"in{i}" for i, a in enumerate(arrays)]
-    kept = [i for i in range(len(arrays)) if i == 0 or i < first_constant]
-    out = [f"out{i}" if i in (0, 3) else "" for i in range(outputs)]
+    kept = [i for i, a in enumerate(arrays) if i == 0 or (i < first_constant and a is not None)]
+    wanted_outputs = outputs if isinstance(outputs, tuple) else {i for i in (0, 3) if i < outputs}
+    out = [f"out{i}" if i in wanted_outputs else "" for i in range(max(wanted_outputs) + 1)]
     infos = [helper.make_tensor_value_info(names[i], helper.np_dtype_to_tensor_dtype(arrays[i].dtype), arrays[i].shape) for i in kept]
     constants = [numpy_helper.from_array(a, n) for i, (a, n) in enumerate(zip(arrays, names)) if i not in kept and n]
     node = helper.make_node(op, names, out, domain=domain, **attributes)

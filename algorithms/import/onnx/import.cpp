@@ -7,10 +7,10 @@
 #include "algorithms/import/onnx/callees.h"
 #include "algorithms/import/onnx/constants.h"
 #include "algorithms/import/onnx/exported.h"
+#include "algorithms/import/onnx/layers.h"
 #include "algorithms/import/onnx/operators.h"
 #include "algorithms/import/onnx/outline.h"
 #include "algorithms/import/onnx/refusals.h"
-#include "algorithms/transform/roll/roll.h"
 #include "support/text/error.h"
 
 namespace tessera::onnx {
@@ -40,6 +40,18 @@ public:
 
     const std::map<const Node *, NodeFacts> &facts() const { return facts_; }
 
+    static constexpr const char *bounds_id = "algorithm.bounds";
+
+    // What does not hold for all extents may hold for one, or for some.
+    std::string remedy_of_bounds() const {
+        std::vector<std::string> dims;
+        for (const ImportedDim &d : made_.dims) dims.push_back(d.name + " (" + d.origin + ")");
+        if (dims.empty()) return "Export the model again, so that it reads what is there.";
+        return "It does not hold for all extents of dynamic dims. Say an extent by --shape, or what bounds it by --multiple or --max; they "
+               "are " +
+               join(dims) + ".";
+    }
+
     Imported whole() {
         declare_inputs();
         for (const auto &[name, tensor] : model_.graph.initializers) names_.values[name] = initializer(tensor);
@@ -54,7 +66,12 @@ public:
         for (const auto &[dim, of] : options_.most)
             if (!shaped_.count(dim)) unknown_option("onnx.shape", "--max", dim, "dim");
         refusals_.report();
-        made_.program = space_.f.build();
+        try {
+            made_.program = space_.f.build();
+        } catch (const UserError &e) {
+            if (e.id() != bounds_id || !e.remedy().empty()) throw;
+            throw UserError(e.id(), e.message(), remedy_of_bounds());
+        }
         made_.weights = std::move(space_.weights);
         return std::move(made_);
     }
@@ -342,7 +359,7 @@ private:
             if (why.starts_with(prefix)) why = node.op + ": " + why.substr(prefix.size());
             if (!e.remedy().empty() && why.ends_with(e.remedy())) why = why.substr(0, why.size() - e.remedy().size());
             why.erase(why.find_last_not_of(' ') + 1);
-            give_up(why, e.remedy());
+            give_up(why, e.id() == bounds_id && e.remedy().empty() ? remedy_of_bounds() : e.remedy());
         }
     }
 
@@ -449,38 +466,6 @@ private:
         return results;
     }
 };
-
-// Equal layers as one that repeats, with their weights one behind another.
-Imported with_layers(Imported made) {
-    std::map<std::string, const Weight *> weights;
-    std::set<std::string> names;
-    for (const Weight &w : made.weights) weights[w.name] = &w, names.insert(w.name);
-    Rolled rolled = roll_chains(made.program, names);
-    std::map<std::string, Weight> stacks;
-    std::set<std::string> gone;
-    for (const auto &[name, members] : rolled.stacks) {
-        const Array &first = weights.at(members[0])->array;
-        Array all;
-        all.dtype = first.dtype;
-        all.extents = first.extents;
-        all.extents.insert(all.extents.begin(), static_cast<int64_t>(members.size()));
-        for (const std::string &m : members) {
-            const std::vector<std::byte> &data = weights.at(m)->array.data;
-            all.data.insert(all.data.end(), data.begin(), data.end());
-        }
-        stacks[members[0]] = {name, std::move(all), {}, {}};
-        gone.insert(members.begin(), members.end());
-    }
-    made.program = std::move(rolled.algorithm);
-    std::vector<Weight> kept;
-    for (Weight &w : made.weights) {
-        const auto stack = stacks.find(w.name);
-        if (stack != stacks.end()) kept.push_back(std::move(stack->second));
-        else if (!gone.count(w.name)) kept.push_back(std::move(w));
-    }
-    made.weights = std::move(kept);
-    return made;
-}
 
 }  // namespace
 

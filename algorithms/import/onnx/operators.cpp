@@ -11,7 +11,7 @@ std::vector<Operator> all_operators() {
              shape_operators(),    indexing_operators(),  quantized_operators(), reduction_operators(),     network_operators(),
              sampling_operators(), recurrent_operators(), loss_operators(),      normalization_operators(), attention_operators(),
              state_operators(),    known_operators(),     feature_operators(),   signal_operators(),        placing_operators(),
-             grid_operators(),     loop_operators(),      training_operators(),  fused_operators(),
+             grid_operators(),     loop_operators(),      training_operators(),  fused_operators(),         fused_attention_operators(),
          })
         all.insert(all.end(), part.begin(), part.end());
     return all;

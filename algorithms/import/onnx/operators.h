@@ -31,13 +31,14 @@ std::vector<Operator> grid_operators();        // operators_grid.cpp: what is re
 std::vector<Operator> loop_operators();        // operators_loop.cpp: graphs that repeat, optional values
 std::vector<Operator> training_operators();    // operators_training.cpp: steps of optimizers
 
-std::vector<Operator> loss_operators();           // operators_loss.cpp: losses of classification
-std::vector<Operator> normalization_operators();  // operators_normalization.cpp: normalizations
-std::vector<Operator> attention_operators();      // operators_attention.cpp: attention, rotary positions
-std::vector<Operator> state_operators();          // operators_state.cpp: caches, convolutions and linear attention that go on
-std::vector<Operator> known_operators();          // operators_known.cpp: results whose extent elements decide, of constants
-std::vector<Operator> fused_operators();          // operators_fused.cpp: what onnxruntime's optimizer and quantizer write
-std::vector<Operator> feature_operators();        // operators_features.cpp: n-grams
+std::vector<Operator> loss_operators();             // operators_loss.cpp: losses of classification
+std::vector<Operator> normalization_operators();    // operators_normalization.cpp: normalizations
+std::vector<Operator> attention_operators();        // operators_attention.cpp: attention, rotary positions
+std::vector<Operator> state_operators();            // operators_state.cpp: caches, convolutions and linear attention that go on
+std::vector<Operator> known_operators();            // operators_known.cpp: results whose extent elements decide, of constants
+std::vector<Operator> fused_operators();            // operators_fused.cpp: what onnxruntime's optimizer and quantizer write
+std::vector<Operator> fused_attention_operators();  // operators_fused_attention.cpp: its attention, and embeddings
+std::vector<Operator> feature_operators();          // operators_features.cpp: n-grams
 
 // What handlers of several files call.
 // The value with other extents of as many elements in the same order. UserError onnx.reshape.
