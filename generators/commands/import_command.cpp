@@ -10,6 +10,8 @@
 #include "algorithms/import/onnx/import.h"
 #include "algorithms/text/hash.h"
 #include "algorithms/text/json.h"
+#include "compiler/abi/c_names.h"
+#include "generators/example/model_example.h"
 #include "generators/registry/options.h"
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"
@@ -69,8 +71,10 @@ int run(const ImportLine &o) {
     for (const std::string &word : o.bind) options.bind.insert(bound(word, *model));
     options.until = o.until;
     const onnx::Imported made = onnx::import_model(*model, options);
+    check_c_name(made.program.name);
 
-    ordered_json report = {{"format", "tessera-import"}, {"version", 1}, {"model", std::filesystem::path(o.file).filename().string()}};
+    const std::string file = std::filesystem::path(o.file).filename().string();
+    ordered_json report = {{"format", "tessera-import"}, {"version", 1}, {"model", file}};
     report["producer"] = model->producer;
     report["opsets"] = model->opsets;
     report["metadata"] = model->metadata;
@@ -94,10 +98,17 @@ int run(const ImportLine &o) {
     report["weights"] = {{"tensors", tensors.size()}, {"bytes", bytes}};
 
     OutputFolder folder(o.out);
+    const OutputFolder example(std::filesystem::path(o.out) / "example");
+    std::vector<std::string> example_files;
+    for (const auto &[name, text] : model_example(made.program, file, !tensors.empty())) {
+        example.write(name, text);
+        example_files.push_back(name);
+    }
     folder.write("program.json", to_json(made.program).dump() + "\n");
     write_safetensors(folder.staged("weights.safetensors"), tensors, {{"program", made.program.name}});
     folder.write("import.json", report.dump(2) + "\n");
     folder.publish_together({"weights.safetensors", "program.json", "import.json"});
+    example.publish_together(example_files);
     if (o.json) {
         std::cout << report.dump(2) << "\n";
         return exit_ok;
@@ -111,7 +122,7 @@ int run(const ImportLine &o) {
         std::cout << fmt::format("  dim {}: {}, {}{}\n", d.name, d.origin,
                                  d.multiple_of > 1 ? fmt::format("a multiple of {}", d.multiple_of) : "at least 1",
                                  d.max < onnx::most_extent ? fmt::format(", at most {}", d.max) : "");
-    std::cout << fmt::format("wrote program.json, weights.safetensors and import.json to {}\n", o.out);
+    std::cout << fmt::format("wrote program.json, weights.safetensors, import.json and the folder example to {}\n", o.out);
     return exit_ok;
 }
 
