@@ -1,7 +1,8 @@
 # tessera_add_bundle(<name>
 #   KERNELS <target>...              what tessera_add_kernel or tessera_add_library made, for processors
-#   [WEIGHTS <file>...]              safetensors files; a tensor <kernel>.<argument> or <argument> is that argument. Each may be <kernel>=<file>:
+#   [WEIGHTS <file>...]              safetensors or GGUF files; a tensor <kernel>.<argument> or <argument> is that argument. Each may be <kernel>=<file>:
 #                                    then its tensors are called <kernel>.<tensor>
+#   [FLOATS <type>]                  f32, f64, f16 or bf16, to which floats of weights are converted, and what codes of GGUF files stand for
 #   [WEIGHT <pair>...]               each [<kernel>.]<argument>=<tensor>, where their names differ
 #   [LICENCES <file>...] [RECORDS <file>...]   to take along
 #   [ASSETS <file>...]               the application's own, assets/<name> in the bundle
@@ -16,8 +17,8 @@ cmake_policy(VERSION 3.20)
 
 function(tessera_add_bundle name)
   set(subject "error[cmake.add-bundle]: tessera_add_bundle(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;REPLAY;KEY;KEY_NAME" "KERNELS;WEIGHTS;WEIGHT;LICENCES;RECORDS;ASSETS")
-  _tessera_check_arguments("a file and a target" "KERNELS, WEIGHTS, WEIGHT, LICENCES, RECORDS, ASSETS, REPLAY, KEY, KEY_NAME, GENERATOR" "give the bundle another name")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;REPLAY;KEY;KEY_NAME;FLOATS" "KERNELS;WEIGHTS;WEIGHT;LICENCES;RECORDS;ASSETS")
+  _tessera_check_arguments("a file and a target" "KERNELS, WEIGHTS, FLOATS, WEIGHT, LICENCES, RECORDS, ASSETS, REPLAY, KEY, KEY_NAME, GENERATOR" "give the bundle another name")
   if(NOT arg_KERNELS)
     message(FATAL_ERROR "${subject}: expected KERNELS, got none; name what tessera_add_kernel or tessera_add_library made")
   elseif(arg_KEY_NAME AND NOT arg_KEY)
@@ -66,6 +67,9 @@ function(tessera_add_bundle name)
     endif()
     list(APPEND options --weight "${pair}")
   endforeach()
+  if(arg_FLOATS)
+    list(APPEND options --floats "${arg_FLOATS}")
+  endif()
   if(arg_REPLAY)
     cmake_path(ABSOLUTE_PATH arg_REPLAY BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     list(APPEND options --replay "${arg_REPLAY}")

@@ -21,7 +21,7 @@ namespace {
 struct BundleLine {
     std::string what, file;
     std::vector<std::string> from, weights, bindings, licences, records, assets;
-    std::string replay, name, key, key_name, public_key;
+    std::string replay, name, key, key_name, public_key, floats;
     bool rebuild = false, json = false;
     Limits limits;
 };
@@ -33,6 +33,7 @@ int make(const BundleLine &o) {
     request.bindings = o.bindings;
     request.records.assign(o.records.begin(), o.records.end()), request.licences.assign(o.licences.begin(), o.licences.end());
     request.weights = o.weights;
+    if (!o.floats.empty()) request.floats = dtype_named(o.floats);
     request.assets.assign(o.assets.begin(), o.assets.end());
     if (!o.replay.empty()) request.replay = o.replay;
     if (!o.key.empty()) {
@@ -108,19 +109,12 @@ int check(const Registry &registry, const BundleLine &o) {
 
 // Options that belong to another of the three.
 void check_options(const CommandLine &line, const BundleLine &o) {
-    const std::vector<std::pair<const char *, const char *>> of = {{"--from", "make"},
-                                                                   {"--weights", "make"},
-                                                                   {"--weight", "make"},
-                                                                   {"--licence", "make"},
-                                                                   {"--asset", "make"},
-                                                                   {"--records", "make"},
-                                                                   {"--replay", "make"},
-                                                                   {"--name", "make"},
-                                                                   {"--key", "make"},
-                                                                   {"--key-name", "make"},
-                                                                   {"--rebuild", "check"},
-                                                                   {"--public-key", "check"},
-                                                                   {"--compile-limit-s", "check"}};
+    const std::vector<std::pair<const char *, const char *>> of = {
+        {"--from", "make"},        {"--weights", "make"},         {"--weight", "make"},
+        {"--floats", "make"},      {"--licence", "make"},         {"--asset", "make"},
+        {"--records", "make"},     {"--replay", "make"},          {"--name", "make"},
+        {"--key", "make"},         {"--key-name", "make"},        {"--rebuild", "check"},
+        {"--public-key", "check"}, {"--compile-limit-s", "check"}};
     for (const auto &[option, verb] : of)
         if (line.has(option) && o.what != verb)
             throw UserError("command.arguments", fmt::format("bundle {}: {} is for bundle {}. Leave it out.", o.what, option, verb));
@@ -144,10 +138,13 @@ Command bundle_command(ProgramLine &program, const Registry &registry) {
     line.option("file", o->file, "The bundle, NAME.tess").required();
     line.option("--from", o->from, "A folder that generate wrote to; once for each").takes("DIR");
     line.option("--weights", o->weights,
-                "A safetensors file; may be repeated. A tensor <kernel>.<argument> or <argument> is that argument; those of KERNEL=FILE "
-                "are called <kernel>.<tensor>")
+                "A safetensors or GGUF file; may be repeated. A tensor <kernel>.<argument> or <argument> is that argument; those of "
+                "KERNEL=FILE are called <kernel>.<tensor>")
         .takes("[KERNEL=]FILE");
     line.option("--weight", o->bindings, "The tensor of an argument, where their names differ").takes("[KERNEL.]ARGUMENT=TENSOR");
+    line.option("--floats", o->floats,
+                "Convert floats of weights, and what codes of GGUF files stand for, to this type. Default: as stored")
+        .one_of({"f32", "f64", "f16", "bf16"});
     line.option("--licence", o->licences, "A licence's text to take along; may be repeated").takes("FILE");
     line.option("--asset", o->assets, "A file of the application's own to take along, as assets/<its name>; may be repeated").takes("FILE");
     line.option("--records", o->records, "Records of tuning to take along, as records export writes them; may be repeated").takes("FILE");

@@ -145,7 +145,7 @@ private:
         for (size_t i = 0; is_same && i < m_.tensors.size(); i++) {
             const SafeTensor &stored = weights.tensors()[i];
             const BundleTensor &t = m_.tensors[i];
-            is_same = stored.name == t.name && stored.type == t.type && stored.extents == t.dims && stored.bytes.size() == t.bytes &&
+            is_same = stored.name == t.name && t.is_stored_as(stored.type, stored.extents) && stored.bytes.size() == t.bytes &&
                       member.offset + weights.offset(stored) == t.offset;
         }
         if (!is_same) throw UserError("bundle.weight", subject + ": it has other tensors than the manifest says. Make the bundle again.");

@@ -261,7 +261,9 @@ private:
             if (made.offset < weights->offset || made.offset > weights->offset + weights->bytes ||
                 made.bytes > weights->offset + weights->bytes - made.offset)
                 t.fail("bundle.manifest", std::string("its bytes lie outside of ") + bundle_weights_member + ".");
-            const int bits = safetensors_bits(made.type);
+            const int bits = made.is_in_half_bytes() ? 4 : safetensors_bits(made.type);
+            if (made.is_in_half_bytes() && (made.dims.empty() || made.dims.back() % 2))
+                t.at("dims").fail("bundle.manifest", "expected an even number of elements of 4 bits in each row.");
             if (!bits) t.at("type").fail("bundle.manifest", "there is no element type '" + t.at("type").quotable() + "'.");
             if (made.bytes > 0 && made.offset % static_cast<uint64_t>(std::max(1, bits / 8)) != 0)
                 t.at("offset").fail("bundle.manifest", "expected a multiple of the element's size.");
@@ -330,6 +332,14 @@ private:
 };
 
 }  // namespace
+
+bool BundleTensor::is_stored_as(const std::string &stored, const std::vector<int64_t> &extents) const {
+    if (stored == type && extents == dims) return true;
+    if (!is_in_half_bytes() || stored != "U8" || extents.empty()) return false;
+    std::vector<int64_t> elements = extents;
+    elements.back() *= 2;
+    return elements == dims;
+}
 
 const BundleMember *BundleManifest::find(std::string_view path) const {
     const auto it = std::find_if(members.begin(), members.end(), [&](const BundleMember &m) { return m.path == path; });

@@ -67,10 +67,16 @@ struct BundleKernel {
     std::vector<BundleWeight> weights;
 };
 
+// Types are those of safetensors and, of integers of 4 bits, I4 and U4. Where a type has 4 bits, `dims` count elements, of which a byte has
+// two, and rows are of even length.
 struct BundleTensor {
     std::string name, type;
     std::vector<int64_t> dims;
     uint64_t offset = 0, bytes = 0;
+
+    bool is_in_half_bytes() const { return type == "F4" || type == "I4" || type == "U4"; }
+    // Whether weights.safetensors has it under this type and shape: as it is or, of 4 bits, as bytes.
+    bool is_stored_as(const std::string &stored, const std::vector<int64_t> &extents) const;
 };
 
 struct BundlePackedTensor {

@@ -4,11 +4,14 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/evaluate/stored_array.h"
+#include "algorithms/import/weights/weights_file.h"
+#include "costmodel/model/examples.h"
 #include "generators/bundle/bundle.h"
 #include "generators/bundle/generated.h"
 #include "generators/bundle/packed_weights.h"
@@ -60,7 +63,11 @@ public:
         else if (!request_.bindings.empty())
             throw UserError("bundle.weight",
                             "--weight " + request_.bindings[0] + ": expected --weights with it, the file that has the tensor.");
-        for (const fs::path &file : request_.records) add_file("records/" + file.filename().string(), file, bundle_max_archive);
+        else if (request_.floats)
+            throw UserError("bundle.weight",
+                            std::string("--floats ") + name_of(*request_.floats) +
+                                ": expected --weights with it, the file whose floats are converted. Add that, or leave it out.");
+        for (const fs::path &file : request_.records) add_records(file);
         for (const fs::path &file : request_.licences) add_file("licences/" + file.filename().string(), file, bundle_max_text);
         for (const fs::path &file : request_.assets) add_file("assets/" + file.filename().string(), file, bundle_max_archive);
         add_licences();
@@ -88,6 +95,13 @@ private:
     }
 
     void add_file(const std::string &path, const fs::path &file, uint64_t most) { add({path, read_regular(file, handed("file", most))}); }
+
+    void add_records(const fs::path &file) {
+        std::string text = read_regular(file, handed("file of records", bundle_max_archive));
+        std::istringstream lines(text);
+        read_examples(lines, file.string());
+        add({"records/" + file.filename().string(), std::move(text)});
+    }
 
     // ---- libraries
 
@@ -202,7 +216,7 @@ private:
         pack_weights(weights);
     }
 
-    // The file that was named or, of several or where it is named with a kernel, one with the tensors of all.
+    // The file that was named or, of several, where it is named with a kernel or where its tensors change, one with the tensors of all.
     fs::path one_file_of_weights() {
         std::vector<std::pair<std::string, fs::path>> files;  // of "<kernel>=<file>", else of ""
         for (const std::string &word : request_.weights) {
@@ -213,11 +227,12 @@ private:
             else if (std::any_of(m_.kernels.begin(), m_.kernels.end(), is_it)) files.emplace_back(kernel, word.substr(equals + 1));
             else throw UserError("bundle.weight", "--weights " + word + ": there is no kernel '" + kernel + "'; " + kernels_text());
         }
-        if (files.size() == 1 && files[0].first.empty()) return files[0].second;
-        std::vector<std::unique_ptr<Safetensors>> read;
+        std::vector<std::unique_ptr<WeightsFile>> read;
         std::vector<SafeTensor> tensors;
         for (const auto &[kernel, file] : files) {
-            read.push_back(std::make_unique<Safetensors>(file));
+            read.push_back(std::make_unique<WeightsFile>(file, request_.floats));
+            if (files.size() == 1 && kernel.empty() && read.back()->as_stored()) return file;
+            for (const std::string &words : read.back()->notes()) notes_.push_back("'" + file.string() + "': " + words);
             for (SafeTensor tensor : read.back()->tensors()) {
                 if (!kernel.empty()) tensor.name = kernel + "." + tensor.name;
                 tensors.push_back(std::move(tensor));
@@ -277,6 +292,7 @@ private:
                 size_t tensor = named != said.end() ? tensor_number(named->second) : tensor_number(k.name + "." + a.name);
                 if (tensor == m_.tensors.size()) tensor = tensor_number(a.name);
                 if (tensor == m_.tensors.size()) continue;
+                see_half_bytes(a, m_.tensors[tensor]);
                 check_weight(k, a, m_.tensors[tensor]);
                 k.weights.push_back({a.name, tensor});
             }
@@ -290,9 +306,23 @@ private:
         return "there are " + join(names) + ".";
     }
 
+    // Bytes for an argument of 4 bits are pairs of its elements, for all kernels that take them.
+    static void see_half_bytes(const BundleArgument &a, BundleTensor &t) {
+        const char *type = stored_half_type(a.dtype);
+        if (!type || t.type != "U8" || t.dims.empty()) return;
+        t.type = type;
+        t.dims.back() *= 2;
+    }
+
+    // What manifests call a type of 4 bits; null for others.
+    static const char *stored_half_type(const std::string &dtype) {
+        return dtype == name_of(DType::u4) ? "U4" : dtype == name_of(DType::i4) ? "I4" : dtype == name_of(DType::f4e2m1fn) ? "F4" : nullptr;
+    }
+
     static void check_weight(const BundleKernel &k, const BundleArgument &a, const BundleTensor &t) {
         const std::optional<DType> type = dtype_of_safetensors(t.type);
-        bool fits = type && a.dtype == name_of(*type) && t.dims.size() == a.dims.size();
+        const char *half = stored_half_type(a.dtype);
+        bool fits = (half ? t.type == half : type && a.dtype == name_of(*type)) && t.dims.size() == a.dims.size();
         std::string wanted;
         for (size_t d = 0; d < a.dims.size(); d++) {
             const auto fixed = k.fixed.find(a.dims[d]);
@@ -325,12 +355,12 @@ private:
         const std::string subject = "argument '" + p.argument + "' of kernel '" + k.name + "'";
         const SafeTensor &t = weights.tensors()[tensor];
         const GeneratedLayout &layout = layouts_.at(k.name).at({p.argument, p.layout});
-        const DType type = *dtype_of_safetensors(t.type);
-        if (safetensors_bits(t.type) < 8) {
+        if (m_.tensors[tensor].is_in_half_bytes()) {
             notes_.push_back(subject + ": its elements have fewer than 8 bits, so it is not packed here; whoever loads it packs it by " +
                              p.function);
             return;
         }
+        const DType type = *dtype_of_safetensors(t.type);
         const std::string digits = p.layout.substr(2), member = "packed/" + digits + "/" + std::to_string(tensor);
         add({member, packed_bytes({layout.dims, layout.layout, std::stoull(digits, nullptr, 16), type}, t.extents, t.bytes, subject)});
         m_.packed.push_back({tensor, p.layout, member});

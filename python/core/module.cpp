@@ -7,6 +7,7 @@
 #include "python/core/state.h"
 #include "python/core/tiles.h"
 #include "python/core/ufunc.h"
+#include "python/core/weights.h"
 #include "support/text/sha256.h"
 
 NB_MODULE(_core, m) {
@@ -26,6 +27,7 @@ NB_MODULE(_core, m) {
     declare_kernels(m);
     declare_bundles(m);
     declare_states(m);
+    declare_weights(m);
     declare_function(m);
     declare_ufuncs(m);
     m.def(

@@ -26,6 +26,7 @@ from tessera.schedule import Schedule
 from tessera.types import (
     bf16, bool_, f16, f32, f4e2m1fn, f64, f6e2m3fn, f6e3m2fn, f8e4m3, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, i32, i4, i64, i8,
     u4, u8, Param, State, Tensor)
+from tessera.weights import Weights
 
 
 def threads(count: int | None = None) -> int:
@@ -34,7 +35,7 @@ def threads(count: int | None = None) -> int:
 
 
 __all__ = ["Algorithm", "Bundle", "CallError", "CompilationError", "DType", "Dim", "Jit", "JitFamily", "Kernel", "Monoid", "Numerics", "Param",
-           "Replayed", "Schedule", "State", "StateError", "Tensor", "TesseraError", "Tile", "accum", "autodiff", "cpu_count", "grad", "jit", "jvp", "kernel", "load", "state", "threads",
+           "Replayed", "Schedule", "State", "StateError", "Tensor", "TesseraError", "Tile", "Weights", "accum", "autodiff", "cpu_count", "grad", "jit", "jvp", "kernel", "load", "state", "threads",
            "tile", "transpose", "value_and_grad", "vjp", "bf16",
            "bool_", "f16", "f32", "f4e2m1fn", "f64", "f6e2m3fn", "f6e3m2fn", "f8e4m3", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz",
            "f8e8m0fnu", "i32", "i4", "i64", "i8", "u4", "u8"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tessera import _core
+from tessera.weights import array_of
 
 
 class Replayed(NamedTuple):
@@ -54,12 +55,7 @@ class Bundle:
 
     def tensor(self, name: str) -> Any:
         """A tensor by its name, in the mapped file, read only: of NumPy where NumPy has its type, else anything with __dlpack__."""
-        tensor = self._core.tensor(name)
-        try:
-            import numpy
-            return numpy.from_dlpack(tensor)
-        except (ImportError, BufferError, RuntimeError, TypeError):
-            return tensor
+        return array_of(self._core.tensor(name))
 
     def asset(self, name: str) -> bytes:
         """A file of the application's own, as `bundle make --asset` took it along."""

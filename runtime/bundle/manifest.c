@@ -188,18 +188,23 @@ static void read_kernel(Reader *r) {
 }
 
 static void read_type(Reader *r, TessBundleTensor *tensor) {
-    tensor->type = tess_stored_type(plain_text(r, "type"));
-    if (tensor->type.bits == 0) refuse(r, "a type of whole bytes");
+    const char *name = plain_text(r, "type");
+    tensor->type = tess_stored_type(name);
+    if (strcmp(name, "F4") == 0) tensor->type = tess_type(TESS_F4E2M1FN);
+    else if (strcmp(name, "I4") == 0) tensor->type = tess_type(TESS_I4);
+    else if (strcmp(name, "U4") == 0) tensor->type = tess_type(TESS_U4);
+    if (tensor->type.bits == 0) refuse(r, "a type of whole or half bytes");
 }
 
 static void read_tensor(Reader *r) {
     TessBundleTensor *tensor = add_low(r, sizeof *tensor);
-    uint64_t bytes;
+    uint64_t bytes, element;
     if (!tensor) return;
     tensor->name = tess_fields_text(&r->f, "name");
     read_type(r, tensor);
     if (r->f.status) return;
-    bytes = tensor->type.bits / 8;
+    element = tensor->type.bits < 8 ? 1 : tensor->type.bits / 8;
+    bytes = element;
     if (tess_fields_next(&r->f, "dims", TESS_JSON_ARRAY))
         while (tess_fields_item(&r->f, TESS_JSON_NUMBER)) {
             int64_t extent = 0;
@@ -214,8 +219,9 @@ static void read_tensor(Reader *r) {
     tensor->offset = (uint64_t)tess_fields_integer(&r->f, "offset", MOST);
     tensor->bytes = (uint64_t)tess_fields_integer(&r->f, "bytes", MOST);
     if (!tess_fields_end(&r->f)) return;
+    if (tensor->type.bits < 8) bytes = tess_bytes(tensor->type.code | tensor->type.bits << 8, tensor->rank, tensor->extents);
     if (tensor->bytes != bytes) refuse(r, "as many bytes as the type and the dims of a tensor ask for");
-    if (tensor->offset % (tensor->type.bits / 8) != 0) refuse(r, "a tensor at a multiple of its elements' size");
+    if (tensor->offset % element != 0) refuse(r, "a tensor at a multiple of its elements' size");
     if (r->b->n_tensors > 0 && strcmp(tensor[-1].name, tensor->name) >= 0) refuse(r, "tensors in the order of their names");
     r->b->n_tensors++;
 }

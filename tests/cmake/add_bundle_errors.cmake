@@ -14,7 +14,7 @@ function(expect arguments said)
 endfunction()
 
 expect("2b KERNELS gemm" "the name becomes a file and a target; expected letters, digits and _, got '2b'")
-expect("b SHAPE M=1 KERNELS gemm" "no argument 'SHAPE;M=1'; the keywords are KERNELS, WEIGHTS, WEIGHT, LICENCES")
+expect("b SHAPE M=1 KERNELS gemm" "no argument 'SHAPE;M=1'; the keywords are KERNELS, WEIGHTS, FLOATS, WEIGHT, LICENCES")
 expect("b WEIGHTS w" "expected KERNELS, got none; name what tessera_add_kernel or tessera_add_library made")
 expect("b KERNELS gemm KEY_NAME me" "KEY_NAME 'me' without KEY; say which key signs, or leave it out")
 expect("b KERNELS gemm WEIGHT w=x" "WEIGHT 'w=x' without WEIGHTS; say which file has the tensors")

@@ -187,7 +187,8 @@ TEST_CASE("What a manifest says wrongly is refused in words", "[bundle]") {
          "expected at most 8 dims, with at most 2^62 bytes");
     says(changed([](Json &m) { m["tensors"][0]["dims"] = {0, int64_t{1} << 62, 8}; }), "expected as many bytes as the type and the dims");
     says(changed([](Json &m) { m["tensors"][0]["dims"] = {1, 1, 1, 1, 1, 1, 1, 1, 6}; }), "expected at most 8 dims");
-    says(changed([](Json &m) { m["tensors"][0]["type"] = "F4"; }), "expected a type of whole bytes");
+    says(changed([](Json &m) { m["tensors"][0]["type"] = "F6_E2M3"; }), "expected a type of whole or half bytes");
+    says(changed([](Json &m) { m["tensors"][0]["type"] = "F4"; }), "expected as many bytes as");
     says(changed([](Json &m) { m["tensors"][0]["name"] = "c"; }), "expected tensors in the order of their names");
     says(changed([](Json &m) {
              for (int i = 0; i < 70; i++) m["targets"].push_back(m["targets"][2]);

@@ -636,6 +636,24 @@ def load_state(path: str, tensors: Sequence[tuple[str, object]], semantic_hash: 
 
 def look_at_state(path: str) -> tuple[tuple[str, int, int], list[tuple[str, str, list[int]]]]: ...
 
+class Weights:
+    """
+    A file of weights, safetensors or GGUF, as tensors that kernels take (docs/weights.md).
+    """
+
+    def __init__(self, file: str, floats: str | None = None) -> None: ...
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tensors, in their order."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What was rounded."""
+
+    def tensor(self, name: str) -> Any:
+        """A tensor, read only, for __dlpack__."""
+
 class Function:
     """
     Function(name, arguments, results, algorithm, miss, defaults): calls kernels with tensors of any framework.
