@@ -62,13 +62,20 @@ GeneratedLibrary read_generated(const std::string &text, const std::string &subj
     if (all.at("format").text() != "tessera-manifest" || all.at("version").integer() != 1)
         all.fail("bundle.generated",
                  "expected the manifest of a library, format tessera-manifest, version 1. Name a folder that generate wrote.");
+    const std::vector<JsonReader> targets = all.at("targets").items();
+    const std::string arch = targets.empty() ? "" : targets[0].at("arch").text();
+    if (arch == "opencl" || arch == "cuda")
+        all.fail("bundle.generated",
+                 "expected a library of machine code for processors, got a file of C for " +
+                     std::string(arch == "cuda" ? "CUDA" : "OpenCL") +
+                     ", which no loader runs. Generate the kernel for a processor, such as --target avx2, into a folder of "
+                     "its own, and compile the file for the GPU into the application.");
     if (all.at("emit").text() != "library" || !all.find("halide"))
         all.fail("bundle.generated", "expected a library of machine code, got one with --emit " + all.at("emit").quotable() +
                                          ". Generate it with --emit library, for processors.");
     GeneratedLibrary library;
     library.tessera = all.at("tessera").text(), library.halide = all.at("halide").text();
     library.is_module = all.find("library").has_value();
-    const std::vector<JsonReader> targets = all.at("targets").items();
     for (const JsonReader &t : targets) library.targets.push_back({t.at("name").text(), t.at("arch").text(), t.at("features").texts()});
     if (library.is_module) {
         library.name = all.at("library").text();

@@ -1,6 +1,7 @@
 #include "generators/bundle/replay.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 
@@ -32,6 +33,16 @@ bool is_weight(const BundleKernel &kernel, const std::string &argument) {
     return std::any_of(kernel.weights.begin(), kernel.weights.end(), [&](const BundleWeight &w) { return w.argument == argument; });
 }
 
+// A number or, of any 64 bits, its digits as a text.
+void check_seed(const JsonReader &seed) {
+    if (!seed.is_text()) return static_cast<void>(seed.integer(0));
+    const std::string &digits = seed.text();
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size())
+        seed.fail("replay.run", "expected an integer of 64 bits without a sign, got '" + seed.quotable() + "'.");
+}
+
 void check_inputs(const BundleKernel &kernel, const JsonReader &run, const std::optional<Safetensors> &tensors) {
     std::set<std::string> given;
     for (const JsonReader &entry : run.at("inputs").items()) {
@@ -40,7 +51,7 @@ void check_inputs(const BundleKernel &kernel, const JsonReader &run, const std::
             entry.fail("replay.run", "argument '" + quotable(a.name) + "' is an output, a weight, or there already.");
         if (!entry.find("tensor")) {
             entry.only({"argument", "seed", "step"});
-            entry.at("seed").integer(0), entry.at("step").integer(0, 0xffffffff);
+            check_seed(entry.at("seed")), entry.at("step").integer(0, 0xffffffff);
             continue;
         }
         entry.only({"argument", "tensor"});

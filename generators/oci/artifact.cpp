@@ -4,10 +4,13 @@
 #include <cctype>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "costmodel/model/examples.h"
 #include "generators/bundle/bundle.h"
+#include "generators/registry/algorithm_file.h"
 #include "schedules/artifact/artifact.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
@@ -76,14 +79,39 @@ OciManifest manifest_of_bundle(OciLayout &layout, const fs::path &file) {
     return made;
 }
 
+Annotations about_program(const Algorithm &algorithm, const RegularFile &file) {
+    std::string shape;
+    for (const Dim &dim : algorithm.dims)
+        if (dim.kind == DimKind::fixed) shape += (shape.empty() ? "" : " ") + dim.name + "=" + std::to_string(dim.value);
+    return {{oci_algorithm, algorithm.name}, {oci_shape, shape}, {oci_policy, algorithm.numerics.name}, {oci_sha256, hash_of(file)}};
+}
+
+// A document of JSON; what its format says of it is checked.
+void describe_document(OciManifest &made, const fs::path &file, const RegularFile &content) {
+    static const std::vector<std::string> formats = {"tessera-schedule", "tessera-algorithm", "tessera-module",   "tessera-campaign",
+                                                     "tessera-numerics", "tessera-target",    "tessera-manifest", "tessera-sources",
+                                                     "tessera-replay",   "tessera-import"};
+    const nlohmann::json document = parse_json(content.read(0, content.bytes()), file.string());
+    const auto said = document.is_object() ? document.find("format") : document.end();
+    if (said == document.end() || !said->is_string()) return;
+    const std::string format = said->get<std::string>();
+    if (format == "tessera-schedule") {
+        made.artifact_type = oci_schedule_type, made.annotations = about_schedule(Schedule::from_json(document, file.string()), content);
+    } else if (format == "tessera-algorithm") {
+        made.artifact_type = oci_program_type, made.annotations = about_program(read_algorithm(file), content);
+    } else if (format.starts_with("tessera-") && std::find(formats.begin(), formats.end(), format) == formats.end()) {
+        throw UserError("registry.document", "file '" + file.string() + "': there is no format '" + quotable(format) +
+                                                 "' of JSON; there are " + join(formats) + "." + did_you_mean(format, formats));
+    }
+}
+
 OciManifest manifest_of_file(OciLayout &layout, const fs::path &file) {
     const RegularFile content(file, {"registry", "file", "Make several.", size_t{1} << 40});
     OciManifest made{oci_file_type, {}, {}, {{oci_sha256, hash_of(content)}}};
-    if (file.extension() == ".json" && content.bytes() <= (1u << 20)) {
-        const nlohmann::json document = parse_json(content.read(0, content.bytes()), file.string());
-        if (document.is_object() && document.value("format", nlohmann::json()) == "tessera-schedule")
-            made.artifact_type = oci_schedule_type,
-            made.annotations = about_schedule(Schedule::from_json(document, file.string()), content);
+    if (file.extension() == ".json" && content.bytes() <= json_max_bytes) describe_document(made, file, content);
+    if (file.extension() == ".tsv" && content.bytes() <= bundle_max_archive) {
+        std::istringstream lines(content.read(0, content.bytes()));
+        read_examples(lines, file.string());
     }
     made.layers.push_back(
         layout.add(file_layer_type, [&](const std::function<void(std::string_view)> &take) { content.each(0, content.bytes(), take); }));

@@ -10,7 +10,8 @@
 namespace tessera {
 
 inline constexpr const char *oci_bundle_type = "application/vnd.tessera.bundle.v1",
-                            *oci_schedule_type = "application/vnd.tessera.schedule.v1", *oci_file_type = "application/vnd.tessera.file.v1";
+                            *oci_schedule_type = "application/vnd.tessera.schedule.v1",
+                            *oci_program_type = "application/vnd.tessera.program.v1", *oci_file_type = "application/vnd.tessera.file.v1";
 // Annotations of manifests, and of their entries in the index.
 inline constexpr const char *oci_algorithm = "dev.tessera.algorithm", *oci_shape = "dev.tessera.shape", *oci_target = "dev.tessera.target",
                             *oci_policy = "dev.tessera.policy", *oci_version = "dev.tessera.version", *oci_sha256 = "dev.tessera.sha256";
@@ -18,8 +19,10 @@ inline constexpr const char *oci_algorithm = "dev.tessera.algorithm", *oci_shape
 // "<name>:<tag>", where a name without a tag has `latest`. UserError registry.name for one that cannot be.
 std::string oci_reference(const std::string &name);
 
-// Adds a bundle (*.tess), a schedule, or any other file, under a reference. One that is there with other content is kept: UserError
-// registry.taken, unless `replace`. UserErrors of Bundle, of a hash that is not right, and of OciLayout.
+// Adds a bundle (*.tess), a schedule, a program, or any other file, under a reference. One that is there with other content is kept:
+// UserError registry.taken, unless `replace`. Documents of ours are checked: UserErrors of Bundle, of a hash that is not right, of Schedule
+// and read_algorithm, of read_examples for a table (*.tsv) of records; registry.document for JSON of a format that there is not; those of
+// parse_json for what is called JSON (*.json) and is none. UserErrors of OciLayout.
 OciDescriptor add_artifact(OciLayout &layout, const std::filesystem::path &file, const std::string &reference, bool replace);
 
 // Writes what was added, with the same bytes. UserErrors registry.missing, registry.blob, registry.document for a manifest that is none of

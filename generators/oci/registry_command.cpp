@@ -61,7 +61,10 @@ int list(const RegistryLine &o) {
         if (!has_word(annotation(d, oci_algorithm), o.algorithm) || !has_word(annotation(d, oci_target), o.target) ||
             !has_word(annotation(d, oci_policy), o.policy))
             continue;
-        const std::string kind = d.artifact_type == oci_bundle_type ? "bundle" : d.artifact_type == oci_schedule_type ? "schedule" : "file";
+        const std::string kind = d.artifact_type == oci_bundle_type     ? "bundle"
+                                 : d.artifact_type == oci_schedule_type ? "schedule"
+                                 : d.artifact_type == oci_program_type  ? "program"
+                                                                        : "file";
         all.push_back({{"name", annotation(d, oci_ref_name)},
                        {"kind", kind},
                        {"digest", d.digest},

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "runtime/crypto/ed25519.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
@@ -19,13 +20,14 @@ static void expect_ok(int32_t status, const TessBundleError &error) {
     if (status != TESS_OK) fail(status, error);
 }
 
-OpenedBundle::OpenedBundle(const std::string &file, uint64_t features) : file_(file) {
+OpenedBundle::OpenedBundle(const std::string &file, const std::optional<KeyBytes> &public_key, uint64_t features) : file_(file) {
     TessBundleError error{};
     uint64_t bytes = 0;
     expect_ok(tess_bundle_bytes(file.c_str(), &bytes, &error), error);
     memory_.resize(bytes / 8 + 1);
     TessBundleOptions options = tess_bundle_options();
     options.features_off = ~features;
+    if (public_key) options.public_key = public_key->data(), options.verify = tess_ed25519_verify;
     expect_ok(tess_bundle_open(file.c_str(), &options, memory_.data(), bytes, &bundle_, &error), error);
 }
 

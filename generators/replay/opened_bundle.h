@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "generators/bundle/signature.h"
 #include "runtime/bundle/replay.h"
 
 namespace tessera {
@@ -29,8 +30,8 @@ struct ReplayedOutput {
 
 class OpenedBundle {
 public:
-    // Kernels take the code of a target whose features are among these. UserErrors bundle.*.
-    explicit OpenedBundle(const std::string &file, uint64_t features = ~uint64_t{0});
+    // Kernels take the code of a target whose features are among these. With a key the bundle must be signed by it. UserErrors bundle.*.
+    explicit OpenedBundle(const std::string &file, const std::optional<KeyBytes> &public_key = {}, uint64_t features = ~uint64_t{0});
     ~OpenedBundle();
     OpenedBundle(const OpenedBundle &) = delete;
     OpenedBundle &operator=(const OpenedBundle &) = delete;

@@ -16,8 +16,8 @@ namespace tessera {
 
 using nlohmann::ordered_json;
 
-std::vector<BundledTarget> targets_here(const std::string &file) {
-    std::vector<BundledTarget> all = OpenedBundle(file).targets();
+std::vector<BundledTarget> targets_here(const std::string &file, const std::optional<KeyBytes> &public_key) {
+    std::vector<BundledTarget> all = OpenedBundle(file, public_key).targets();
     std::erase_if(all, [](const BundledTarget &t) { return !t.runs_here; });
     return all;
 }
@@ -121,13 +121,15 @@ private:
     }
 
     ordered_json inputs_of(const OpenedBundle &bundle, const TessKernel &kernel, const TessKernelInfo &info) const {
+        constexpr uint64_t most_number = uint64_t{1} << 62;  // of JSON in bundles
+        const ordered_json seed = request_.seed > most_number ? ordered_json(std::to_string(request_.seed)) : ordered_json(request_.seed);
         ordered_json all = ordered_json::array();
         for (int32_t i = 0; i < info.tensors; i++) {
             TessTensorInfo tensor{};
             tensor.size = sizeof tensor;
             expect(tess_kernel_tensor(&kernel, i, &tensor));
             if (tensor.role == TESS_ROLE_OUTPUT || (tensor.role == TESS_ROLE_INPUT && bundle.is_weight(info.name, tensor.name))) continue;
-            all.push_back({{"argument", tensor.name}, {"seed", request_.seed}, {"step", request_.step}});
+            all.push_back({{"argument", tensor.name}, {"seed", seed}, {"step", request_.step}});
         }
         return all;
     }
@@ -177,7 +179,7 @@ void add_output(ordered_json &outputs, const ReplayedOutput &o) {
 Record record_runs(const std::string &file, const RecordRequest &request) {
     Recorder recorder(request);
     ordered_json runs = ordered_json::array();
-    const OpenedBundle best(file);
+    const OpenedBundle best(file, request.public_key);
     std::vector<std::string> known;
     for (const BundledKernel &kernel : best.kernels()) {
         known.push_back(kernel.name);
@@ -195,8 +197,8 @@ Record record_runs(const std::string &file, const RecordRequest &request) {
     recorder.check_used();
 
     Record record;
-    for (const BundledTarget &target : targets_here(file)) {
-        const OpenedBundle bundle(file, target.features);
+    for (const BundledTarget &target : targets_here(file, request.public_key)) {
+        const OpenedBundle bundle(file, request.public_key, target.features);
         ordered_json own = ordered_json::array();
         std::vector<size_t> numbers;  // of the runs that this target has code for
         const std::vector<BundledKernel> kernels = bundle.kernels();

@@ -13,6 +13,7 @@ struct RecordRequest {
     std::map<std::string, int64_t> extents;  // of dims that are not fixed; a name may be <kernel>.<dim>
     std::vector<std::string> parameters;     // "eps=1e-5", "<kernel>.<parameter>=<value>"
     uint64_t seed = 0, step = 0;
+    std::optional<KeyBytes> public_key = {};  // that the bundle must be signed by
     int threads = 1;
 };
 
@@ -28,6 +29,6 @@ struct Record {
 Record record_runs(const std::string &file, const RecordRequest &request);
 
 // The targets of a bundle that this machine runs, best first.
-std::vector<BundledTarget> targets_here(const std::string &file);
+std::vector<BundledTarget> targets_here(const std::string &file, const std::optional<KeyBytes> &public_key = {});
 
 }  // namespace tessera

@@ -23,11 +23,17 @@ struct ReplayLine {
     std::string file, record;
     std::vector<std::string> targets, extents;
     RecordRequest request;
+    std::string public_key;
     bool json = false;
 };
 
+std::optional<KeyBytes> wanted_key(const ReplayLine &o) {
+    return o.public_key.empty() ? std::nullopt : std::optional(read_public_key(o.public_key));
+}
+
 int record(const ReplayLine &o) {
     RecordRequest request = o.request;
+    request.public_key = wanted_key(o);
     for (const auto &[dim, extent] : parse_shape(o.extents, "--extents")) request.extents[dim] = extent;
     const Record made = record_runs(o.file, request);
     OutputFolder folder(o.record);
@@ -67,10 +73,11 @@ std::vector<BundledTarget> chosen(const ReplayLine &o, const std::vector<Bundled
 }
 
 int replay(const ReplayLine &o) {
+    const std::optional<KeyBytes> wanted = wanted_key(o);
     std::vector<BundledTarget> all;
     bool has_record = false;
     {
-        const OpenedBundle bundle(o.file);
+        const OpenedBundle bundle(o.file, wanted);
         all = bundle.targets();
         has_record = bundle.has_record();
     }
@@ -83,7 +90,7 @@ int replay(const ReplayLine &o) {
     size_t equal = 0, different = 0, unknown = 0;
     for (const BundledTarget &target : chosen(o, all)) {
         size_t counts[3] = {};
-        for (const ReplayedOutput &output : OpenedBundle(o.file, target.features).replay({}, o.request.threads)) {
+        for (const ReplayedOutput &output : OpenedBundle(o.file, wanted, target.features).replay({}, o.request.threads)) {
             // A kernel without code for this target took that of a lesser one, which has a turn of its own.
             if (output.target != target.name) continue;
             counts[output.outcome]++;
@@ -124,6 +131,7 @@ Command replay_command(ProgramLine &program) {
     line.option("--target", o->targets, "Targets to run. Default: all that this processor runs").takes("TARGET,…").separated_by(',');
     line.option("--threads", o->request.threads, "Threads of each run; results do not depend on them").in_range(1, 4096).shows_default();
     line.flag("--json", o->json, "Print JSON: each output with its outcome");
+    line.option("--public-key", o->public_key, "Demand a signature by this key before anything is run").takes("FILE");
     const CommandOption record_option =
         line.option("--record", o->record, "Run each kernel with inputs of a seed, and write expected.json here for bundle make --replay")
             .takes("DIR");
@@ -136,7 +144,7 @@ Command replay_command(ProgramLine &program) {
         .takes("[KERNEL.]NAME=VALUE")
         .one_value_each()
         .needs(record_option);
-    line.option("--seed", o->request.seed, "Seed of inputs, for recording").integer_in(0, uint64_t{1} << 62).needs(record_option);
+    line.option("--seed", o->request.seed, "Seed of inputs, for recording").integer_in(0, UINT64_MAX).needs(record_option);
     line.option("--step", o->request.step, "Step of inputs, for recording").integer_in(0, 0xffffffff).needs(record_option);
     return {line, [=] { return o->record.empty() ? replay(*o) : record(*o); }};
 }

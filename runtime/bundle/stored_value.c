@@ -81,14 +81,14 @@ int tess_stored_value(const char *text, int32_t dtype, unsigned char *value) {
 
 uint64_t tess_stored_u64(TessFields *f, const char *name) {
     uint64_t number = 0, i;
-    if (!tess_fields_next(f, name, TESS_JSON_NUMBER)) return 0;
-    for (i = 0; i < f->value.bytes; ++i) {
+    int is_one;
+    if (!tess_fields_next(f, name, TESS_JSON_NONE)) return 0;
+    is_one = f->value.bytes > 0 && (f->value.kind == TESS_JSON_NUMBER || f->value.kind == TESS_JSON_STRING);
+    for (i = 0; is_one && i < f->value.bytes; ++i) {
         const char c = f->value.text[i];
-        if (c < '0' || c > '9' || number > UINT64_MAX / 10 || (number * 10 > UINT64_MAX - (uint64_t)(c - '0'))) {
-            tess_fields_refuse(f, "an integer of 64 bits without a sign");
-            return 0;
-        }
+        is_one = c >= '0' && c <= '9' && number <= UINT64_MAX / 10 && number * 10 <= UINT64_MAX - (uint64_t)(c - '0');
         number = number * 10 + (uint64_t)(c - '0');
     }
+    if (!is_one) return (uint64_t)tess_fields_refuse(f, "an integer of 64 bits without a sign, as a number or its digits as a text");
     return number;
 }

@@ -12,7 +12,7 @@ extern "C" {
  *  none of it, or says more than the type holds. */
 int tess_stored_value(const char *text, int32_t dtype, unsigned char *value);
 
-/** A field that is an integer of 64 bits without a sign. */
+/** A field that is an integer of 64 bits without a sign: a number, or its digits as a text, which tools take that read 63 bits. */
 uint64_t tess_stored_u64(TessFields *fields, const char *name);
 
 #ifdef __cplusplus

@@ -82,6 +82,30 @@ if emulator and targets != "arm64":
     assert done.returncode in (0, 1) and "different" not in done.stdout and "arm64: run 0, up." in done.stdout, done.stdout
 says(run(generator, "replay", "layer.tess", "--target", "nothing", code=2), "error[replay.target]: --target nothing: the bundle has no such target")
 
+# Seeds have 64 bits; those that JSON's readers may not have as numbers are texts.
+for seed, stored in ((2**62, 2**62), (2**62 + 1, str(2**62 + 1)), (2**64 - 1, str(2**64 - 1))):
+    run(generator, "replay", "plain.tess", "--record", "seeded", "--extents", f"M={ROWS}", "--seed", str(seed))
+    text = Path("seeded/expected.json").read_text()
+    assert {i["seed"] for r in json.loads(text)["runs"] for i in r["inputs"]} == {stored}, text
+    run(*make, "seeded.tess", *folders, "--weights", "weights.safetensors", "--replay", "seeded")
+    says(run(generator, "replay", "seeded.tess"), "outputs equal, 0 different\n")
+run(generator, "replay", "plain.tess", "--record", "seeded", "--extents", f"M={ROWS}", "--seed", str(2**64), code=2)
+for seed in ("", "x", "-1", str(2**64), " 7"):
+    Path("seeded/expected.json").write_text(text.replace(f'"{2**64 - 1}"', json.dumps(seed)))
+    says(run(*make, "wrong.tess", *folders, "--weights", "weights.safetensors", "--replay", "seeded", code=2), "error[replay.run]", "an integer of 64 bits")
+
+# A signature may be demanded.
+subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", "a.key"], check=True)
+subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", "b.key"], check=True)
+for key in "ab":
+    subprocess.run(["openssl", "pkey", "-in", f"{key}.key", "-pubout", "-out", f"{key}.pub"], check=True)
+run(*make, "signed.tess", *folders, "--weights", "weights.safetensors", "--replay", "record", "--key", "a.key")
+says(run(generator, "replay", "signed.tess", "--public-key", "a.pub"), "outputs equal, 0 different\n")
+run(generator, "replay", "signed.tess", "--public-key", "a.pub", "--record", "again", "--extents", f"M={ROWS}")
+for words in (["signed.tess", "--public-key", "b.pub"], ["layer.tess", "--public-key", "a.pub"],
+              ["signed.tess", "--public-key", "b.pub", "--record", "again", "--extents", f"M={ROWS}"]):
+    says(run(generator, "replay", *words, code=2), "error[bundle.signature]")
+
 # Another hash is another result.
 record = json.loads(Path("record/expected.json").read_text())
 for output in record["runs"][0]["outputs"]:
