@@ -1,6 +1,7 @@
 // The command bundle, and what bundles are made of.
 #include <cstring>
 #include <numeric>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -9,6 +10,7 @@
 #include <valijson/validator.hpp>
 
 #include "algorithms/library/library.h"
+#include "costmodel/model/examples.h"
 #include "generators/bundle/bundle.h"
 #include "generators/bundle/make.h"
 #include "generators/bundle/packed_weights.h"
@@ -21,6 +23,7 @@
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 #include "tests/generators/harness.h"
+#include "tests/support/gguf_writer.h"
 
 namespace tessera::test_bundle {
 
@@ -153,6 +156,67 @@ TEST_CASE("bundle: weights of several files are one, and assets come along") {
     check_refused(make({"--weights", "up=" + m.path("a")}), {"error[bundle.weight]", "there is no kernel 'up'; there are gemm, softmax."},
                   2, m.registry);
     check_refused(make({"--weights", m.path("a"), m.path("b")}), {"error[safetensors.repeated]"}, 2, m.registry);
+}
+
+TEST_CASE("bundle: records are those of records export, and libraries are for processors") {
+    const Made m;
+    write_file(m.path("rows.tsv"), "{\"format\": \"tessera-schedule\"}\n");
+    const auto make = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"bundle", "make", m.path("x.tess")});
+        return words;
+    };
+    check_refused(make({"--from", m.path("softmax"), "--records", m.path("rows.tsv")}),
+                  {"error[examples.format]", "rows.tsv: expected a first line that names the fields, as `records export` writes it."}, 2,
+                  m.registry);
+    std::ostringstream rows;
+    write_examples(rows, {});
+    write_file(m.path("rows.tsv"), rows.str() + "matmul\t1\n");
+    check_refused(make({"--from", m.path("softmax"), "--records", m.path("rows.tsv")}), {"error[examples.format]", "rows.tsv:2: expected"},
+                  2, m.registry);
+    write_file(m.path("rows.tsv"), rows.str());
+    REQUIRE(generator(make({"--from", m.path("softmax"), "--records", m.path("rows.tsv")}), m.registry).code == 0);
+    CHECK(Bundle(m.path("x.tess")).read("records/rows.tsv", 1 << 20) == rows.str());
+
+    REQUIRE(generator({"generate", "softmax", "--target", "opencl", "--schedule", "none", "--out", m.path("gpu"), "--quiet"}, m.registry)
+                .code == 0);
+    check_refused(make({"--from", m.path("gpu")}),
+                  {"error[bundle.generated]", "got a file of C for OpenCL, which no loader runs. Generate the kernel for a processor"}, 2,
+                  m.registry);
+}
+
+TEST_CASE("bundle: weights come from GGUF files, as floats where that is asked for") {
+    const Made m;
+    const std::string w = floats(24 * 20);
+    GgufParts parts;
+    parts.tensors = {{"blk.w", 0, {20, 24}, w}, {"codes", 8, {32}, std::string(34, 'q')}, {"K", 12, {256}, std::string(144, '\x11')}};
+    write_file(m.path("model.gguf"), parts.text());
+    const auto make = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"bundle", "make", m.path("x.tess"), "--from", m.path("gemm"), "--weight", "gemm.w=blk.w"});
+        return words;
+    };
+    const Outcome made = generator(make({"--weights", m.path("model.gguf")}), m.registry);
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    CHECK_THAT(made.err, Catch::Contains("tensor 'K' of Q4_K became bf16"));
+    const auto seen = [&] {
+        std::vector<std::string> all;
+        const Bundle bundle(m.path("x.tess"));
+        for (const BundleTensor &t : bundle.manifest().tensors) all.push_back(t.name + " " + t.type);
+        return all;
+    };
+    CHECK(seen() == std::vector<std::string>{"K BF16", "blk.w F32", "codes I8", "codes_scales F16"});
+    const BundleTensor bound = Bundle(m.path("x.tess")).manifest().tensors[1];
+    CHECK(bound.dims == std::vector<int64_t>{24, 20});
+    CHECK(read_file(m.path("x.tess")).substr(bound.offset, bound.bytes) == w);
+    CHECK(generator({"bundle", "check", m.path("x.tess"), "--rebuild"}, m.registry).code == 0);
+    REQUIRE(generator(make({"--weights", m.path("model.gguf"), "--floats", "f32"}), m.registry).code == 0);
+    CHECK(seen() == std::vector<std::string>{"K F32", "blk.w F32", "codes F32"});
+    check_refused(make({"--weights", m.path("model.gguf"), "--floats", "f16"}),
+                  {"error[bundle.weight]", "expected f32[K, N], got F16[24, 20]"}, 2, m.registry);
+    write_file(m.path("model.gguf"), parts.text().substr(0, 300));
+    check_refused(make({"--weights", m.path("model.gguf")}), {"error[gguf.cut]", "Is it whole?"}, 2, m.registry);
+    check_refused({"bundle", "make", m.path("x.tess"), "--from", m.path("gemm"), "--floats", "f32"},
+                  {"error[bundle.weight]", "--floats f32: expected --weights with it"}, 2, m.registry);
 }
 
 static bool schema_accepts(const json &document) {

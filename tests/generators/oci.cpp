@@ -111,6 +111,39 @@ TEST_CASE("registry: a name stays what it is unless it is replaced, and what not
     CHECK(m.run({"list"}).out == "");
 }
 
+TEST_CASE("registry: what is a document of ours is checked before it is added", "[oci]") {
+    const Made m;
+    const auto refused = [&](const std::string &name, const std::string &text, const std::string &words) {
+        write_file(m.path(name), text);
+        const Outcome done = m.run({"add", m.path(name)});
+        INFO(text);
+        CHECK(done.code == 2);
+        CHECK_THAT(done.err, Catch::Contains(words));
+    };
+    refused("a.json", "{", "error[json.syntax]");
+    refused("a.json", R"({"format": "tessera-schedul", "version": 1})",
+            "error[registry.document]: file '" + m.path("a.json") + "': there is no format 'tessera-schedul' of JSON");
+    refused("a.json", R"({"format": "tessera-schedul", "version": 1})", "Did you mean 'tessera-schedule'?");
+    refused("a.json", R"({"format": "tessera-schedule", "version": 1, "name": "x", "stages": 7})", "error[");
+    const Outcome shown = generator({"show", "matmul", "--json"});
+    REQUIRE(shown.code == 0);
+    json program = json::parse(shown.out);
+    program["outputs"] = {"none"};
+    refused("a.json", program.dump(), "error[");
+    refused("a.tsv", "task\tfields\n", "error[examples.format]");
+    CHECK(m.run({"list"}).out == "");
+
+    write_file(m.path("program.json"), shown.out);
+    write_file(m.path("words.json"), R"({"format": 7})");
+    write_file(m.path("own.json"), R"({"format": "mine", "a": 1})");
+    REQUIRE(m.run({"add", m.path("program.json"), m.path("words.json"), m.path("own.json")}).code == 0);
+    const json all = json::parse(m.run({"list", "--algorithm", "matmul", "--json"}).out)["entries"];
+    REQUIRE(all.size() == 1);
+    CHECK((all[0]["name"] == "program:latest" && all[0]["kind"] == "program" && all[0]["policy"] == "f32"));
+    REQUIRE(m.run({"get", "program", "--out", m.path("out.json")}).code == 0);
+    CHECK(read_file(m.path("out.json")) == shown.out);
+}
+
 TEST_CASE("registry: schedules and records of tuning are kept beside bundles", "[oci]") {
     const Made m;
     const std::string schedule = Schedule("matmul/avx2").for_algorithm("matmul").stage("y", block({{"M", 4}})).text();
