@@ -47,8 +47,11 @@ KnobsByStage vectors(const Algorithm &program, const Extents &fixed, const Targe
 }
 
 // The knobs without packings of arguments that are views: their dims are not those of the tensor, so the caller has no names for them.
+// `scope` is the call's, with those around it.
 KnobsByStage without_packed_views(KnobsByStage stages, const Algorithm &program, const std::string &scope) {
     for (const Call &call : program.calls()) {
+        if (scope.starts_with(call.scope + "."))
+            stages = without_packed_views(std::move(stages), *call.callee, scope.substr(call.scope.size() + 1));
         if (call.scope != scope) continue;
         std::vector<std::string> gone;
         for (auto &[stage, knobs] : stages)
@@ -179,12 +182,13 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     const auto match = [&](const std::string &scope, const Algorithm &callee, const Extents &fixed) -> std::optional<Schedule> {
         const Key key = key_of(callee, fixed);
         if (const auto it = shipped.find(key); it != shipped.end()) return it->second;
-        if (const auto it = derived.find(key); it != derived.end()) {
-            const std::string own_name = callee.name + "/" + callee.numerics.name + "/" + target.name;
-            return tuned_schedule(own_name, without_packed_views(it->second, declared, scope), {}, Library(), target.features)
+        const auto of_callee = [&](const KnobsByStage &stages) {
+            return tuned_schedule(callee.name + "/" + callee.numerics.name + "/" + target.name, stages, {}, Library(), target.features)
                 .for_algorithm(callee.name, surface_hash(callee));
-        }
-        return chooser.applying(callee, fixed).schedule;
+        };
+        if (const auto it = derived.find(key); it != derived.end()) return of_callee(without_packed_views(it->second, declared, scope));
+        if (const Match applying = chooser.applying(callee, fixed); applying.schedule || callee.calls().empty()) return applying.schedule;
+        return of_callee(vectors(callee, fixed, target));  // its calls are matched below it
     };
     const AppliedSchedule applied = applied_schedule(own, declared, request.fixed, Library(), match);
     made.schedule = flatten(own, applied.program, declared);

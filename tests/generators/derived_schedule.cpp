@@ -133,6 +133,33 @@ TEST_CASE("a program's callees have schedules of their own, for the extents of t
     CHECK(generator({"verify", folder.path() / "two_products.json", "--target", "avx2", "--derive-for", "B=128"}).code == 0);
 }
 
+TEST_CASE("callees of a layer that repeats have schedules of their own, too") {
+    const Cache cache;
+    const TemporaryFolder folder;
+    Builder p("product", Numerics{});
+    const Dim M = p.dim("M"), N = p.dim("N"), K = p.dim("K");
+    const Tile left = p.input("x", {M, K}), right = p.input("w", {K, N});
+    const Algorithm product = p.output("y", dot(left, right).named("acc") * 2.0).build();
+    Builder g("layer", Numerics{});
+    const Dim rows = g.dim("B"), columns = g.dim("C", 64), next = g.dim("D", 64);
+    const Tile x = g.input("x", {rows, columns}), w = g.input("w", {columns, next});
+    const Algorithm layer = g.output("y", max(g.call("up", product, {x, w})[0], 0.0) * 0.5).build();
+    Builder f("layers_of_products", Numerics{});
+    const Dim B = f.dim("B"), C = f.dim("C", 64), D = f.dim("D", 64), L = f.dim("L", 3);
+    const Tile a = f.input("a", {B, C}), stack = f.input("stack", {L, C, D});
+    const Tile z = f.repeat("layers", layer, {.dim = "L", .carried = {{"x", "y"}}}, {a, stack})[0];
+    const std::string file = folder.path() / "layers_of_products.json";
+    std::ofstream(file) << to_json(f.output("z", z).build());
+    const Outcome o = generator({"show", file, "--target", "avx2", "--derive-for", "B=128", "--what", "schedule"});
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    const auto stages = nlohmann::json::parse(o.out)["stages"];
+    CHECK(stages["layers"]["use"] == "none");
+    CHECK(stages["layers.up.acc"].contains("vector"));
+    CHECK(stages["layers.y"]["vector"].size() == 1);  // the layer's own
+    CHECK(generator({"verify", file, "--target", "avx2", "--derive-for", "B=128"}).code == 0);
+}
+
 TEST_CASE("the manifest says that a schedule was derived") {
     const Cache cache;
     const TemporaryFolder out;
