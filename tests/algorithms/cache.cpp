@@ -17,9 +17,9 @@ using Arrays = std::map<std::string, Array>;
 
 constexpr int64_t B = 3, H = 2, G = 2, D = 4, E = 6, room = 24, page = 4, pages = 20;
 
-Array numbers(std::vector<int64_t> shape, double seed) {
-    Array a(DType::f32, shape);
-    for (int64_t i = 0; i < a.size(); i++) a.set(i, Scalar::of_real(DType::f32, std::sin(seed + 0.7 * static_cast<double>(i))));
+Array numbers(std::vector<int64_t> shape, double seed, DType type = DType::f32) {
+    Array a(type, shape);
+    for (int64_t i = 0; i < a.size(); i++) a.set(i, Scalar::of_real(type, std::sin(seed + 0.7 * static_cast<double>(i))));
     return a;
 }
 
@@ -33,13 +33,15 @@ struct Memory {
     Options options;
     int64_t codes;
     Arrays arrays;
+    Numerics numerics;
 
-    Memory(CacheLayout layout, int64_t codes, bool channel_scales = false, int64_t sinks = 0) : layout(layout), codes(codes) {
+    Memory(CacheLayout layout, int64_t codes, bool channel_scales = false, int64_t sinks = 0, const Numerics &numerics = {})
+        : layout(layout), codes(codes), numerics(numerics) {
         options = {{"layout", static_cast<int64_t>(layout)}, {"codes", codes}, {"page", page}, {"channel_scales", channel_scales}};
         if (layout == CacheLayout::ring) options["sinks"] = sinks, options["positions"] = room;
         const bool paged = layout == CacheLayout::paged;
         const int64_t rows = paged ? pages : B, slots = paged ? page : layout == CacheLayout::ring ? 12 + sinks : room;
-        const DType type = codes == 0 ? DType::f32 : codes == 1 ? DType::i8 : codes == 2 ? DType::u8 : DType::f8e4m3fn;
+        const DType type = codes == 0 ? numerics.storage : codes == 1 ? DType::i8 : codes == 2 ? DType::u8 : DType::f8e4m3fn;
         const int64_t half = codes == 2 ? 2 : 1;
         arrays.emplace("cache_keys", Array(type, {rows, H, slots, D / half}));
         arrays.emplace("cache_values", Array(type, {rows, H, slots, E / half}));
@@ -66,7 +68,7 @@ struct Memory {
         o["counts"] = 1;
         Arrays in = arrays;
         in.emplace("k", k), in.emplace("v", v), in.emplace("count", integers({B}, counts));
-        take(evaluate(library::cache_append({}, options_of(library::cache_append_options(), o)), in));
+        take(evaluate(library::cache_append(numerics, options_of(library::cache_append_options(), o)), in));
         std::vector<double> length = arrays.at("cache_length").values();
         for (size_t b = 0; b < length.size(); b++) length[b] += counts[b];
         arrays.at("cache_length") = integers({B}, length);
@@ -79,7 +81,7 @@ struct Memory {
         in.emplace("q", q);
         EvaluationOptions how;
         how.extents = {{"E", E}};  // bytes do not say it
-        return evaluate(library::attention_cached({}, options_of(library::attention_cached_options(), o)), in, {}, how).at("o");
+        return evaluate(library::attention_cached(numerics, options_of(library::attention_cached_options(), o)), in, {}, how).at("o");
     }
 };
 
@@ -116,6 +118,69 @@ TEST_CASE("cache: three layouts give the same bits, whatever the codes, windows 
                 }
             }
         }
+}
+
+TEST_CASE("cache: layouts of bf16 give the same bits") {
+    const Numerics bf16 = numerics_named("bf16");
+    const Array k = numbers({B, 5, H, D}, 1, DType::bf16), v = numbers({B, 5, H, E}, 2, DType::bf16);
+    const Array q = numbers({B, H, G, 2, D}, 3, DType::bf16);
+    for (int64_t codes : {0, 1}) {
+        std::vector<Array> made;
+        for (const CacheLayout layout : {CacheLayout::contiguous, CacheLayout::ring, CacheLayout::paged}) {
+            Memory cache(layout, codes, false, 0, bf16);
+            for (int i = 0; i < 3; i++) cache.append(k, v, {5, 0, 3});
+            made.push_back(cache.attended(q, 9, 0));
+        }
+        CHECK(made[0].dtype == DType::bf16);
+        CHECK(made[1] == made[0]);
+        CHECK(made[2] == made[0]);
+    }
+}
+
+// Appends and attends.
+Algorithm layer() {
+    Builder f("layer");
+    const CacheDims dims = {f.dim("B"), f.dim("H"), f.dim("D"), f.dim("E")};
+    const Dim G = f.dim("G"), S = f.dim("S");
+    const Tile q = f.input("q", {dims.sequences, dims.heads, G, S, dims.key}), k = f.input("k", {dims.sequences, S, dims.heads, dims.key});
+    const Tile v = f.input("v", {dims.sequences, S, dims.heads, dims.value});
+    KVCache cache = kv_cache(f, "cache", dims, {.layout = CacheLayout::paged, .page = page});
+    const Tile first = cache.length();
+    cache.append(k, v);
+    return f.output("o", attend(q, cache, first + f.index(S))).build();
+}
+
+TEST_CASE("cache: layers share a pool, and each has the bits that it has alone") {
+    constexpr int64_t L = 3, S = 2;
+    const Algorithm alone = layer();
+    Builder f("layers");
+    const CacheDims dims = {f.dim("B"), f.dim("H"), f.dim("D"), f.dim("E")};
+    const Dim Layers = f.dim("L"), Group = f.dim("G"), Rows = f.dim("S");
+    const Tile q = f.input("q", {Layers, dims.sequences, dims.heads, Group, Rows, dims.key}),
+               k = f.input("k", {Layers, dims.sequences, Rows, dims.heads, dims.key});
+    const Tile v = f.input("v", {Layers, dims.sequences, Rows, dims.heads, dims.value});
+    const CacheTensors pool = cache_tensors(f, "cache", dims, {.layout = CacheLayout::paged, .page = page}, {Layers});
+    std::vector<Tile> arguments = {q, k, v};
+    for (const Tile &t : pool.arguments()) arguments.push_back(t);
+    f.output("o", f.repeat("layers", alone, {.dim = "L", .stacked = {"o"}}, arguments)[0]);
+    const Algorithm all = f.build();
+
+    const Memory paged(CacheLayout::paged, 0);
+    Arrays whole = {{"q", numbers({L, B, H, G, S, D}, 1)}, {"k", numbers({L, B, S, H, D}, 2)}, {"v", numbers({L, B, S, H, E}, 3)}};
+    whole.emplace("cache_length", integers({B}, {5, 0, 3})), whole.emplace("cache_table", paged.arrays.at("cache_table"));
+    whole.emplace("cache_keys", numbers({L, pages, H, page, D}, 4)), whole.emplace("cache_values", numbers({L, pages, H, page, E}, 5));
+    const Arrays made = evaluate(all, whole);
+    const auto part = [&](const Array &stack, int64_t l) {
+        Array one(stack.dtype, {stack.extents.begin() + 1, stack.extents.end()});
+        for (int64_t i = 0; i < one.size(); i++) one.set(i, stack.get(l * one.size() + i));
+        return one;
+    };
+    for (int64_t l = 0; l < L; l++) {
+        Arrays own = whole;
+        for (const char *name : {"q", "k", "v", "cache_keys", "cache_values"}) own.at(name) = part(whole.at(name), l);
+        const Arrays expected = evaluate(alone, own);
+        for (const char *name : {"o", "cache_keys", "cache_values"}) CHECK(part(made.at(name), l) == expected.at(name));
+    }
 }
 
 TEST_CASE("cache: what was appended piece by piece is what a plain attention has at once") {
