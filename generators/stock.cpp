@@ -113,6 +113,18 @@ int main(int argc, char **argv) {
         .add("cache_copy_pages", "pages[pairs[N, 1], X] = pages[pairs[N, 0], X], in place", library::cache_copy_pages)
         .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw_options(), library::adamw)
         .add("sgd_momentum", "m, w = a step of gradient descent with momentum by the gradient g, in place", library::sgd_momentum)
+        .family("recurrences")
+        .add("lstm", "y[T, N, H], h_last, c_last = T steps of an LSTM on x[T, N, I] from h[N, H], c[N, H]", library::lstm_options(),
+             library::lstm)
+        .add("gru", "y[T, N, H], h_last = T steps of a gated recurrent unit on x[T, N, I] from h[N, H]", library::gru_options(),
+             library::gru)
+        .add("rnn", "y[T, N, H], h_last = T steps of h = tanh(x w + h r + b) on x[T, N, I] from h[N, H]", library::rnn_options(),
+             library::rnn)
+        .add("linear_recurrence", "y[T, N, H], h_last = T steps of h = a h + b from h[N, H], with matrices a[T, N, H, K]",
+             library::linear_recurrence_options(), library::linear_recurrence)
+        .add("causal_conv1d",
+             "y[N, L, O] = conv1d of x[N, L, C] behind history[N, J, C], of what came before; history_last is for what follows",
+             library::causal_conv1d_options(), library::causal_conv1d)
         .family("tokens")
         .add("embedding", "y[T, D] = the row ids[t] of table[V, D]; 0 where it is outside", library::embedding)
         .add("rotary", "y = x[T, H, 2, C] or x[T, H, C, 2] turned by the angles of its positions", library::rotary_options(),

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "algorithms/build/argument.h"
 #include "algorithms/expr/number.h"
 #include "algorithms/functions/conversions.h"
-#include "algorithms/index/affine.h"
 #include "algorithms/verify/verify.h"
 #include "support/text/error.h"
 
@@ -30,13 +30,7 @@ const Tile &Tile::defined() const {
     return *this;
 }
 
-// The load of which stored() made a tile: its value, without what the policy adds.
-static Expr load_in(const Tile &tile) {
-    Expr value = tile.value();
-    const bool flushes = tile.builder().numerics().denormals == Denormals::flushed;
-    if (flushes && value.kind() == ExprKind::function && value->function->name.starts_with("flush_subnormals_")) value = value->args[0];
-    return value.kind() == ExprKind::cast ? value->args[0] : value;
-}
+static Expr load_in(const Tile &tile) { return load_in(tile.value(), tile.builder().numerics()); }
 
 // Whether a tile is a tensor or stage as it is: its load is at the indices of its dims, in their order, and those are all of its dims.
 static bool is_whole(const Tile &tile) {
@@ -430,25 +424,6 @@ Builder &Builder::output_in_place(const Tile &donated, const Tile &value, Span c
     return *this;
 }
 
-// What a callee's tensor is where it is bound to the tile; the index of `round` is left as it is. Nothing where it is no view.
-static std::optional<View> view_of(const Tile &tile, const std::vector<std::string> &dims) {
-    const Expr v = load_in(tile);
-    if (v.kind() != ExprKind::load || v->guarded) return std::nullopt;
-    std::map<std::string, Expr> axes;
-    for (size_t i = 0; i < dims.size(); i++) axes[dims[i]] = axis(i);
-    View view(v->name);
-    bool is_same = v->args.size() == dims.size();
-    for (size_t i = 0; i < v->args.size(); i++) {
-        view.index.push_back(substitute(v->args[i], axes));
-        is_same &= i < dims.size() && equal(view.index[i], axis(i));
-        const auto parts = affine(view.index[i], dims.size());
-        if (!parts) return std::nullopt;
-        const bool is_last = i + 1 == v->args.size();
-        if (!dims.empty() && !parts->steps.back().is_constant(is_last ? 1 : 0)) return std::nullopt;
-    }
-    return is_same ? View(v->name) : view;
-}
-
 // The dims of a tensor, or of a result of what was declared so far.
 std::vector<std::string> Builder::dims_of(const std::string &tensor) const {
     if (const Tensor *t = algorithm_.find_tensor(tensor)) return t->dims;
@@ -501,12 +476,12 @@ std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &calle
         Tile tile = arguments[next++];
         std::vector<std::string> dims = tile.dims();
         if (rounds) std::erase(dims, rounds->dim);
-        std::optional<View> view = view_of(tile, dims);
+        std::optional<View> view = view_of(load_in(tile), dims);
         if (!view) {  // what a round sees of the stage is one piece
             std::vector<std::string> order = dims;
             if (dims.size() < tile.dims().size()) order.insert(order.begin(), rounds->dim);
             tile = make_stage(fresh(scope + "_" + t.name).substr(prefix_.size()), Tile(this, tile.value(), order));
-            view = view_of(tile, dims);
+            view = view_of(load_in(tile), dims);
             if (!view) throw UserError("shape.call", subject + tile.describe() + " has a dim twice; rename one of them.");
         }
         if (dims.size() != t.dims.size())

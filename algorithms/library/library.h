@@ -118,6 +118,24 @@ Algorithm transposed_conv2d_nhwc(const Numerics &n, const Options &o);
 std::vector<Option> transposed_conv_options();
 Algorithm global_average_pool_nhwc(const Numerics &n);  // y[N, C] = mean over H, W of x[N, H, W, C]
 
+// recurrences.cpp, of states that are inputs and, after the last step, outputs: a sequence in pieces gives the same bits as in one call
+// (build/recurrent.h, which has the formulas). y[T, N, H], h_last[N, H] and c_last[N, H] of x[T, N, I], w[I, G], r[K, G], b[G],
+// recurrent_b[G], h[N, H] and c[N, H], which like all states here are of the type that is computed in. K is H; G is 4 H of an LSTM, 3 H of
+// a GRU, H of an RNN.
+Algorithm lstm(const Numerics &n, const Options &o);
+Algorithm gru(const Numerics &n, const Options &o);
+Algorithm rnn(const Numerics &n, const Options &o);
+std::vector<Option> lstm_options();
+std::vector<Option> gru_options();
+std::vector<Option> rnn_options();
+// y[T, N, H], the states h[N, H] = a h + b of the matrices a[T, N, H, K], K = H, or a[H, K], and b[T, N, H]
+Algorithm linear_recurrence(const Numerics &n, const Options &o);
+std::vector<Option> linear_recurrence_options();
+// y[N, L, O] of x[N, L, C], w[R, C, O], where element l sees those of l - (R - 1) dilation ..= l. Those before x are history[N, J, C],
+// J = (R - 1) dilation; history_last[N, J, C] are those before what follows x. With what options ask for behind it (epilogue.h).
+Algorithm causal_conv1d(const Numerics &n, const Options &o);
+std::vector<Option> causal_conv1d_options();
+
 // resizing.cpp: y[N, P, Q, C] of x[N, H, W, C], for any P and Q
 Algorithm resize_nearest_nhwc(const Numerics &n);  // of row floor(p H / P), and so along W
 // Between the two nearest rows and columns: p is at (p + 1/2) H / P - 1/2, at least 0, or with align_corners at p (H - 1) / (P - 1).

@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
     nanobind::module_ functions = m.def_submodule("tile", "Functions over tiles.");
     declare_functions(functions);
     declare_caches(functions);
+    declare_recurrences(functions);
     declare_schedules(m);
     declare_kernels(m);
     declare_bundles(m);

@@ -27,6 +27,7 @@ void declare_monoids(nb::module_ &m);
 void declare_tiles(nb::module_ &m);      // Tile and Builder
 void declare_functions(nb::module_ &m);  // those over tiles
 void declare_caches(nb::module_ &m);     // of keys and values
+void declare_recurrences(nb::module_ &m);
 
 }  // namespace tessera::python
 

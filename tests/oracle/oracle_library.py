@@ -35,8 +35,9 @@ SHAPES = {"transposed_conv2d_nhwc": "N=2 H=4 W=3 C=3 R=3 S=2 O=5", "attention_gr
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "accuracy.md")
 # Compared by another script, with what nothing of Tessera computed.
-ELSEWHERE = {"encoder": "tests/minilm/check.py", **dict.fromkeys(("attention_cached", "cache_append", "cache_copy_pages"),
-                                                                "tests/python/test_kv_cache.py")}
+ELSEWHERE = {"encoder": "tests/minilm/check.py",
+             **dict.fromkeys(("attention_cached", "cache_append", "cache_copy_pages"), "tests/python/test_kv_cache.py"),
+             **dict.fromkeys(("causal_conv1d", "gru", "linear_recurrence", "lstm", "rnn"), "tests/python/test_recurrent.py")}
 
 
 def cases():

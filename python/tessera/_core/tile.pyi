@@ -275,3 +275,24 @@ def attend(q: tessera._core.Tile, cache: KVCache, position: tessera._core.Tile, 
 
 def copy_pages(pages: tessera._core.Tile, pairs: tessera._core.Tile) -> None:
     """pages[pairs[n, 1]] of a state becomes what pages[pairs[n, 0]] was."""
+
+def lstm(x: tessera._core.Tile, w: tessera._core.Tile, r: tessera._core.Tile, h: tessera._core.Tile, c: tessera._core.Tile, along: str, *, bias: tessera._core.Tile | None = None, recurrent_bias: tessera._core.Tile | None = None, peepholes: tessera._core.Tile | None = None, gates: str = 'onnx', backward: bool = False, activations: Sequence[str] = [], clip: float = 0.0, couples: bool = False) -> tuple[tessera._core.Tile, tessera._core.Tile, tessera._core.Tile]:
+    """
+    y (T, N, H) and the last h and c of an LSTM on x (T, N, I): w (I, G), r (K, G), biases (G), h and c (N, H), G = 4 H. `gates` is the order of G: 'onnx' or 'pytorch'. A sequence in pieces, each with the states that the one before it left, gives the same bits.
+    """
+
+def gru(x: tessera._core.Tile, w: tessera._core.Tile, r: tessera._core.Tile, h: tessera._core.Tile, along: str, *, bias: tessera._core.Tile | None = None, recurrent_bias: tessera._core.Tile | None = None, gates: str = 'onnx', backward: bool = False, activations: Sequence[str] = [], clip: float = 0.0, resets_after: bool = True) -> tuple[tessera._core.Tile, tessera._core.Tile]:
+    """The same of a gated recurrent unit, G = 3 H: y and the last h."""
+
+def rnn(x: tessera._core.Tile, w: tessera._core.Tile, r: tessera._core.Tile, h: tessera._core.Tile, along: str, *, bias: tessera._core.Tile | None = None, recurrent_bias: tessera._core.Tile | None = None, backward: bool = False, activations: Sequence[str] = [], clip: float = 0.0) -> tuple[tessera._core.Tile, tessera._core.Tile]:
+    """The same of h = tanh(x w + h r + biases), G = H: y and the last h."""
+
+def linear_recurrence(a: tessera._core.Tile, b: tessera._core.Tile, h: tessera._core.Tile, along: str) -> tuple[tessera._core.Tile, tessera._core.Tile]:
+    """
+    y (T, N, H) and the last h of h = a h + b, with matrices a (T, N, H, K), b (T, N, H), h (N, H); T or N may be missing in a or b.
+    """
+
+def causal_conv1d(x: tessera._core.Tile, w: tessera._core.Tile, history: tessera._core.Tile, along: str, taps: str, channels: Sequence[str], dilation: int = 1) -> tuple[tessera._core.Tile, tessera._core.Tile]:
+    """
+    y (N, L, O) of x (N, L, C), w (R, C, O) behind history (N, J, C), J = (R - 1) dilation, summed over taps and channels; and the history of what follows x.
+    """
