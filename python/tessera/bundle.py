@@ -69,7 +69,9 @@ class Bundle:
 
     def _function(self, name: str) -> _core.Function:
         kernel = self._core.kernel(name)
-        weights = {argument: weight for argument in kernel.inputs if (weight := self._core.weight(name, argument)) is not None}
+        # A kernel calls what it takes packed "w.packed", a bundle the weight w.
+        held = {argument: self._core.weight(name, argument.removesuffix(".packed")) for argument in kernel.inputs}
+        weights = {argument: weight for argument, weight in held.items() if weight is not None}
         arguments = [a for a in kernel.inputs if a not in weights] + list(weights)
         function = _core.Function(name, arguments, kernel.outputs, None, None, weights)
         function.add_kernel(kernel)

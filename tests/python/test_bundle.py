@@ -50,6 +50,14 @@ def test_a_kernel_has_its_weights(made, rng):
         kept(x[:, :31].copy())
 
 
+def test_weights_may_be_packed(made, rng, tmp_path):
+    plain = made[0]("plain_weights.tess")
+    compiler.run(["generate", "linear", "--shape", "N=48", "K=32", "--target", "avx2", "--schedule", "linear/prepacked_avx2", "--quiet", "--out", str(tmp_path / "made")])
+    compiler.run(["bundle", "make", str(tmp_path / "packed.tess"), "--from", str(tmp_path / "made"), "--weights", str(plain.parent / "weights.safetensors")])
+    x = rng.standard_normal((7, 32)).astype(np.float32)
+    np.testing.assert_array_equal(ts.Bundle(tmp_path / "packed.tess")["linear"](x), ts.Bundle(plain)["linear"](x))
+
+
 def test_assets_are_bytes(made, tmp_path):
     make, _ = made
     (tmp_path / "words.txt").write_bytes(b"a\x00b")

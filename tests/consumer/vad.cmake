@@ -1,0 +1,57 @@
+# Builds examples/vad outside of the tree with an installed Tessera. Its program in C, from a file and from standard input, and NumPy give the
+# same probabilities; they are onnxruntime's. Arguments: PREFIX (the installed tree), SOURCE (the checkout), WORK (a folder to make), GENERATOR
+# (of CMake), MODEL (silero's ONNX file, which ./tessera vad fetches), PYTHON (that has NumPy, ONNX, onnxruntime and safetensors, and finds the
+# package tessera).
+foreach(needed IN ITEMS "${MODEL}" "${PYTHON}")
+  if(NOT EXISTS "${needed}")
+    message("skipped: not installed: ${needed}, ./tessera test fetches it")
+    return()
+  endif()
+endforeach()
+include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
+
+file(REMOVE_RECURSE "${WORK}")
+file(COPY "${SOURCE}/examples/vad" DESTINATION "${WORK}")
+file(GLOB_RECURSE package "${PREFIX}/TesseraConfig.cmake")
+cmake_path(GET package PARENT_PATH package)
+run("taking the weights out" "${PYTHON}" "${WORK}/vad/export.py" "${MODEL}" "${WORK}/model.safetensors")
+run("configuring" "${CMAKE_COMMAND}" -S "${WORK}/vad" -G "${GENERATOR}" -B "${WORK}/build" "-DTessera_DIR=${package}" "-DMODEL=${WORK}"
+  "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror")
+run("building" "${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
+
+set(speech "${WORK}/speech.wav")
+run("speaking" "${PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/vad_speech.py" "${speech}")
+run("listening by C" "${WORK}/build/vad" "${WORK}/build/silero.tess" "${speech}" "${WORK}/speech.svg")
+set(by_c "${output}")
+if(NOT by_c MATCHES "^0\\.000 0\\.[0-9]+\n" OR NOT by_c MATCHES "\n5\\.984 0\\.[0-9]+\n$" OR NOT by_c MATCHES " 0\\.99")
+  message(FATAL_ERROR "expected 188 pieces, some with speech, got\n${by_c}")
+endif()
+file(READ "${WORK}/speech.svg" picture)
+if(NOT picture MATCHES "^<svg .*<polyline .*</svg>\n$")
+  message(FATAL_ERROR "expected a picture, got\n${picture}")
+endif()
+execute_process(COMMAND "${WORK}/build/vad" "${WORK}/build/silero.tess" - INPUT_FILE "${speech}" OUTPUT_VARIABLE streamed RESULT_VARIABLE result)
+run("listening by Python" "${PYTHON}" "${WORK}/vad/vad.py" "${WORK}/build/silero.tess" "${speech}")
+if(NOT result EQUAL 0 OR NOT streamed STREQUAL by_c OR NOT output STREQUAL by_c)
+  message(FATAL_ERROR "a file, standard input and Python differ:\n${by_c}\n${streamed}\n${output}")
+endif()
+run("comparing" "${PYTHON}" "${SOURCE}/bench/peers/vad.py" "${WORK}/build/silero.tess" "${MODEL}" "${speech}" --rounds 1)
+message("${output}")
+
+# A file that is none, one that is cut short in its head, one of another rate, and a bundle that is none.
+file(WRITE "${WORK}/none.wav" "no sounds")
+file(WRITE "${WORK}/short.wav" "RIFF....WAVEfmt ")
+run("speaking faster" "${PYTHON}" -c "import sys, wave; w = wave.open(sys.argv[1], 'wb'); w.setparams((1, 2, 8000, 0, 'NONE', '')); w.writeframes(bytes(64))"
+  "${WORK}/rate.wav")
+foreach(wrong IN ITEMS "build/silero.tess|none.wav|wave" "build/silero.tess|short.wav|wave" "build/silero.tess|rate.wav|wave" "speech.wav|speech.wav|bundle")
+  string(REPLACE "|" ";" wrong "${wrong}")
+  list(GET wrong 0 bundle)
+  list(GET wrong 1 file)
+  list(GET wrong 2 expected)
+  execute_process(COMMAND "${WORK}/build/vad" "${WORK}/${bundle}" "${WORK}/${file}" RESULT_VARIABLE result ERROR_VARIABLE errors)
+  string(FIND "${errors}" "error[vad.${expected}]: " at)
+  if(NOT result EQUAL 1 OR at EQUAL -1)
+    message(FATAL_ERROR "expected error[vad.${expected}] and 1, got ${result} and\n${errors}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE "${WORK}")
