@@ -14,72 +14,57 @@ import numpy as np
 import onnxruntime
 
 from imported_model import ImportedModel, random_feed
+from real_models import MODELS, onnx_file
 
 LIMIT = 1e-4
 
 
 @dataclasses.dataclass
 class Case:
-    model: str
-    options: list[str]  # of import
+    """A model of real_models.py, at these shapes of its inputs."""
     shapes: list[dict[str, list[int]]]
     schedule: str = "derived"
-    numbers: dict[str, int] = dataclasses.field(default_factory=dict)  # inputs of the model that import bound
-    mask: str = ""  # an input of ones, with zeros at the end of all rows but the first
-    script: str = ""  # of this folder, that makes the model of the folder `model`
 
 
-def silero(model: str, options: list[str], batches: list[int], schedule: str = "none", rate: bool = True) -> Case:
-    return Case(f"silero-vad/{model}.onnx", (["--bind", "sr=16000"] if rate else []) + options,
-                [{"input": [b, 576], "state": [2, b, 128]} for b in batches], schedule, {"sr": 16000} if rate else {})
+def silero(batches: list[int], schedule: str = "none") -> Case:
+    return Case([{"input": [b, 576], "state": [2, b, 128]} for b in batches], schedule)
 
 
 # Plain loops where deriving schedules takes longer than the rest: for MiniLM, PP-OCR, and all but one of silero-vad's with one chunk.
 CASES = {
-    "detection": Case("rapidocr/ch_PP-OCRv4_det_infer.onnx",
-                      ["--shape", "x.0=1", "--multiple", "p2o.DynamicDimension.1=32", "p2o.DynamicDimension.2=32"],
-                      [{"x": [1, 3, 32, 32]}, {"x": [1, 3, 64, 32]}, {"x": [1, 3, 96, 160]}], "none"),
-    "recognition": Case("rapidocr/ch_PP-OCRv4_rec_infer.onnx", ["--shape", "x.2=48"],
-                        [{"x": [1, 3, 48, 32]}, {"x": [2, 3, 48, 83]}, {"x": [1, 3, 48, 120]}], "none"),
-    "angle": Case("rapidocr/ch_ppocr_mobile_v2.0_cls_infer.onnx", [],
-                  [{"x": [1, 3, 48, 192]}, {"x": [3, 3, 48, 64]}, {"x": [1, 3, 33, 71]}], "none"),
-    "minilm": Case("all-minilm-l6-v2", ["--max", "sequence=512"],
-                   [{"input_ids": [b, n], "attention_mask": [b, n]} for b, n in ((1, 8), (3, 19), (1, 64))], "none",
-                   mask="attention_mask", script="minilm.py"),
-    "magika": Case("magika/model.onnx", [], [{"bytes": [1, 2048]}, {"bytes": [3, 2048]}]),
-    "silero_vad": silero("silero_vad", ["--shape", "input.0=1", "input.1=576", "state.1=1"], [1, 1]),
-    "silero_vad_16k_op15": silero("silero_vad_16k_op15", ["--shape", "sequence=576"], [1, 2, 5]),
-    "silero_vad_half": silero("silero_vad_half", ["--shape", "sequence=576"], [1, 2, 5], "derived", rate=False),
-    "silero_vad_op18_ifless": silero("silero_vad_op18_ifless", ["--shape", "sequence=576"], [1, 2, 5]),
-    "silero_vad_openvino_16k": silero("silero_vad_openvino_16k", [], [1, 1], rate=False),
-    "silero_vad_16k_sequence": Case("silero-vad/silero_vad_16k_sequence.onnx", [],
-                                    [{"input": [n, 576], "h": [1, 1, 128], "c": [1, 1, 128]} for n in (1, 4, 20)]),
+    "detection": Case([{"x": [1, 3, 32, 32]}, {"x": [1, 3, 64, 32]}, {"x": [1, 3, 96, 160]}], "none"),
+    "recognition": Case([{"x": [1, 3, 48, 32]}, {"x": [2, 3, 48, 83]}, {"x": [1, 3, 48, 120]}], "none"),
+    "angle": Case([{"x": [1, 3, 48, 192]}, {"x": [3, 3, 48, 64]}, {"x": [1, 3, 33, 71]}], "none"),
+    "minilm": Case([{"input_ids": [b, n], "attention_mask": [b, n]} for b, n in ((1, 8), (3, 19), (1, 64))], "none"),
+    "magika": Case([{"bytes": [1, 2048]}, {"bytes": [3, 2048]}]),
+    "silero_vad": silero([1, 1]),
+    "silero_vad_16k_op15": silero([1, 2, 5]),
+    "silero_vad_half": silero([1, 2, 5], "derived"),
+    "silero_vad_op18_ifless": silero([1, 2, 5]),
+    "silero_vad_openvino_16k": silero([1, 1]),
+    "silero_vad_16k_sequence": Case([{"input": [n, 576], "h": [1, 1, 128], "c": [1, 1, 128]} for n in (1, 4, 20)]),
 }
 
 
 def main() -> None:
     generator, models, work, name = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
-    case = CASES[name]
-    file = models / case.model
-    if not file.exists():
-        print(f"skipped: not installed: {file}, ./tessera test fetches it")
+    case, source = CASES[name], MODELS[name]
+    if not (models / source.file).exists():
+        print(f"skipped: not installed: {models / source.file}, ./tessera test fetches it")
         return
     made = work / name
-    if case.script:
-        made.mkdir(parents=True, exist_ok=True)
-        folder, file = file, made / "model.onnx"
-        subprocess.run([sys.executable, str(Path(__file__).parent / case.script), str(folder), str(file)], check=True)
-    subprocess.run([generator, "import", str(file), *case.options, "--out", str(made)], check=True, stdout=subprocess.DEVNULL)
+    file = onnx_file(source, models, made)
+    subprocess.run([generator, "import", str(file), *source.options, "--out", str(made)], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([generator, "generate", str(made / "program.json"), "--target", "avx2", "--schedule", case.schedule, "--quiet",
                     "--compile-limit-s", "400", "--out", str(made)], check=True)
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     model, random, far = ImportedModel(made), np.random.default_rng(7), 0
     for shapes in case.shapes:
         feeds = random_feed(session, shapes, random)
-        if case.mask:
-            feeds[case.mask][:] = 1
-            feeds[case.mask][1:, feeds[case.mask].shape[1] // 2:] = 0
-        numbers = {n: np.array(v, np.int64) for n, v in case.numbers.items()}
+        if source.mask:  # zeros at the end of all rows but the first
+            feeds[source.mask][:] = 1
+            feeds[source.mask][1:, feeds[source.mask].shape[1] // 2:] = 0
+        numbers = {n: np.array(v, np.int64) for n, v in source.numbers.items()}
         wanted = dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds | numbers)))
         out = {o: np.full_like(wanted[o], np.nan) for o in model.outputs}
         model(feeds, out)
