@@ -46,7 +46,7 @@ private:
     bool by_atom(const Factored &s, const Facts &facts, int uses);
     bool by_minimum(const Factored &s, const Facts &facts, int uses);
     bool by_quotient(const Factored &s, const Facts &facts, int uses);
-    std::pair<Linear, int64_t> in_steps_of(const Factored &s);
+    std::optional<std::pair<Linear, int64_t>> in_steps_of(const Factored &s);
     bool by_two_quotients(const Factored &s, const Facts &facts, int uses);
     bool by_whole_quotient(const Factored &s, const Facts &facts, int uses);
     bool by_remainder(const Factored &s, const Facts &facts, int uses);
@@ -220,11 +220,11 @@ Facts Prover::without(const Linear &dropped, const Linear &kept, const Facts &fa
     return known;
 }
 
-// What is outside, or less, so that all of it is a multiple of the number that comes with it: of the quotient's factor, where terms are
-// multiples of that and the others have a least value.
-std::pair<Linear, int64_t> Prover::in_steps_of(const Factored &s) {
+// What is outside, or less, so that all of it is a multiple of the quotient's factor, which comes with it: where most terms are, and
+// what the others sum up to is known closely. Nothing where it is as it was.
+std::optional<std::pair<Linear, int64_t>> Prover::in_steps_of(const Factored &s) {
     const int64_t step = s.inside.is_constant() ? std::abs(s.inside.constant) : 1;
-    if (step <= 1 || step >= narrow) return {s.outside, 1};
+    if (step <= 1 || step >= narrow) return {};
     Linear whole, others(s.outside.constant);
     for (const Linear::Term &t : s.outside.terms) {
         Linear term;
@@ -232,9 +232,9 @@ std::pair<Linear, int64_t> Prover::in_steps_of(const Factored &s) {
         Linear &part = multiple_of(term, b) % step == 0 ? whole : others;
         part = part + term;
     }
-    const int64_t least = range_of(others, b).lo;
-    if (whole.is_constant() || least <= -narrow || least >= narrow) return {s.outside, 1};
-    return {whole + Linear(floor_quotient(least, step) * step), step};
+    const Interval rest = range_of(others, b);
+    if (whole.is_constant() || rest.lo <= -narrow || rest.hi >= narrow) return {};
+    return std::pair(whole + Linear(floor_quotient(rest.lo, step) * step), step);
 }
 
 // For f = y/d with d >= 1: y - d + 1 <= d*f <= y; and x >= 0 when d*x > -d*g, where x is a multiple of g.
@@ -245,8 +245,9 @@ bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
     if (by_two_quotients(s, facts, uses) || by_whole_quotient(s, facts, uses)) return true;
     bool exact = d.is_constant() && multiple_of(y, b) % d.constant == 0;
     Linear scaled = s.sign < 0 || exact ? y : y - d + Linear(1);
-    const auto [outside, g] = in_steps_of(s);
-    return nonnegative(s.inside * scaled + outside * d + (d - Linear(1)) * g, facts, uses);
+    if (nonnegative(s.inside * scaled + s.outside * d + d - Linear(1), facts, uses)) return true;
+    const auto steps_of = in_steps_of(s);
+    return steps_of && nonnegative(s.inside * scaled + steps_of->first * d + (d - Linear(1)) * steps_of->second, facts, uses);
 }
 
 // y/d >= z/d + c where y >= z + c*d: estimates of both would lose what they have in common.
