@@ -1,4 +1,5 @@
-"""fused.py <folder>: nodes of the domain com.microsoft as tests like those of collect.py, with what onnxruntime makes of them."""
+"""fused.py <folder>: nodes of the domain com.microsoft, and resizes of constants, as tests like those of collect.py, with what onnxruntime
+makes of them."""
 import sys
 from pathlib import Path
 
@@ -143,5 +144,22 @@ def write(folder: Path, name, op, inputs, first_constant, outputs, attributes, d
             (folder / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(value), own).SerializeToString())
 
 
+def write_resize_of_constant(folder: Path, name: str, attributes: dict) -> None:
+    """An input plus what Resize makes of a constant, which is computed when the model is imported."""
+    x, scales, added = normal(1, 2, 3, 4), np.array([1, 1, 2, 1.5], np.float32), normal(1, 2, 6, 6)
+    nodes = [helper.make_node("Resize", ["x", "", "scales"], ["larger"], **attributes), helper.make_node("Add", ["larger", "added"], ["y"])]
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, added.shape) for n in ("added", "y")]
+    constants = [numpy_helper.from_array(x, "x"), numpy_helper.from_array(scales, "scales")]
+    graph = helper.make_graph(nodes, name, infos[:1], infos[1:], constants)
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 18)])
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / name / "model.onnx")
+    for file, value, own in (("input_0", added, "added"), ("output_0", results_of(model, ["y"], {"added": added})[0], "y")):
+        (folder / name / f"{file}.pb").write_bytes(numpy_helper.from_array(value, own).SerializeToString())
+
+
 for case in [*CASES, lstm()]:
     write(Path(sys.argv[1]), *case)
+for number, how in enumerate(({"mode": "linear"}, {"mode": "nearest", "nearest_mode": "floor"}, {"mode": "cubic"},
+                              {"mode": "linear", "coordinate_transformation_mode": "align_corners"}, {"mode": "linear", "antialias": 1})):
+    write_resize_of_constant(Path(sys.argv[1]), f"resize_of_constant_{number}", how)

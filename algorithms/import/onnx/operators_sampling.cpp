@@ -180,6 +180,11 @@ std::vector<Value> resize(Context &c) {
                 static_cast<int64_t>(std::lround(scale * static_cast<double>(c.fixed(x.axes[static_cast<size_t>(axes[i])], "an axis")))));
     }
     Value value = x;
+    if (x.is_constant() || x.is_known()) {  // whose axes have no dims
+        std::vector<Axis> own;
+        const Tile tile = c.spread(x, own);
+        value = c.result(tile, own, x.dtype);
+    }
     bool sampled = false;
     for (size_t k = 0; k < axes.size(); k++) {
         const auto axis = static_cast<size_t>(axes[k]);
