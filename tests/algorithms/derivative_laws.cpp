@@ -146,8 +146,10 @@ double error_of_vjp(const Algorithm &f, const By &by, const Given &given, std::m
         for (size_t i = 0; i < x.size(); i++) sum += x[i] * y[i], size += std::fabs(x[i] * y[i]);
     };
     for (const auto &[name, weight] : w.tangents) add(left, weight, changes.at(name.substr(0, name.size() - 5) + ".tangent"));
-    for (const auto &[name, gradient] : gradients)
-        if (name.ends_with(".grad")) add(right, gradient, v.tangents.at(name.substr(0, name.size() - 5) + ".tangent"));
+    for (const auto &[name, gradient] : gradients) {
+        const std::string base = name.substr(0, name.find_last_not_of("0123456789") + 1);  // a second gradient by x is x.grad2
+        if (base.ends_with(".grad")) add(right, gradient, v.tangents.at(base.substr(0, base.size() - 5) + ".tangent"));
+    }
     const double error = std::fabs(left - right) / size;
     return std::isnan(error) ? INFINITY : error;
 }

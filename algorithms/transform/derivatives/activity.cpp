@@ -63,7 +63,7 @@ private:
     }
 };
 
-// The sources that change a result of the stage, as far as the derivative is concerned.
+// The results that change with the sources, as far as the derivative is concerned.
 void add_changed(const Stage &stage, Activity &known) {
     Paths paths(known);
     Change change = Change::none;
@@ -87,30 +87,131 @@ void add_changed(const Stage &stage, Activity &known) {
     for (size_t p = 0; p < m.parts.size(); p++) name(names[p], m.parts[p].identity.type, change);
 }
 
+void add_changed(const Call &call, Activity &known) {
+    Paths paths(known);
+    Activity inside;
+    for (const auto &[name, view] : call.tensors) {
+        if (known.tensors.count(view.tensor)) inside.tensors.insert(name);
+        if (known.holds_bits.count(view.tensor)) inside.holds_bits.insert(name);
+    }
+    for (const auto &[name, value] : call.parameters)
+        if (paths.of(value) == Change::real) inside.tensors.insert(name);
+    inside = changed_in(call, inside);
+    for (const std::string &output : call.callee->outputs) {
+        const std::string result = name_of_result(call, output);
+        if (inside.tensors.count(output)) known.tensors.insert(result);
+        if (inside.holds_bits.count(output)) known.holds_bits.insert(result);
+    }
+    for (const Tensor &t : call.callee->tensors)
+        if (t.role == Role::state && inside.tensors.count(t.name)) known.tensors.insert(call.tensors.at(t.name).tensor);
+}
+
+void add_changed(const Step &step, Activity &known) {
+    std::visit([&](const auto &s) { add_changed(s, known); }, step);
+}
+
+void add_needed(const Expr &whole, std::set<std::string> &needed) {
+    walk(whole, [&](const Expr &e) {
+        if (e.kind() == ExprKind::load || e.kind() == ExprKind::parameter) needed.insert(e->name);
+    });
+}
+
+// What a step reads, where it gives something that is needed.
+void add_needed(const Stage &stage, std::set<std::string> &needed) {
+    bool is_needed = false;
+    for (const Tensor &t : results_of(stage)) is_needed |= needed.count(t.name) > 0;
+    for (const Write *w : writes_of(stage)) is_needed |= needed.count(w->state) > 0;
+    if (!is_needed) return;
+    for (const Expr &whole : expressions_of(stage)) add_needed(whole, needed);
+}
+
+void add_needed(const Call &call, std::set<std::string> &needed) {
+    std::set<std::string> inside;
+    for (const std::string &output : call.callee->outputs)
+        if (needed.count(name_of_result(call, output))) inside.insert(output);
+    for (const Tensor &t : call.callee->tensors)
+        if (t.role == Role::state && needed.count(call.tensors.at(t.name).tensor)) inside.insert(t.name);
+    if (inside.empty()) return;
+    inside = needed_in(call, inside);
+    for (const auto &[name, view] : call.tensors) {
+        if (!inside.count(name)) continue;
+        needed.insert(view.tensor);
+        for (const Expr &e : view.index) add_needed(e, needed);
+    }
+    for (const auto &[name, value] : call.parameters)
+        if (inside.count(name)) add_needed(value, needed);
+}
+
+void add_all_needed(const Algorithm &algorithm, std::set<std::string> &needed) {
+    for (size_t i = algorithm.steps.size(); i-- > 0;) std::visit([&](const auto &s) { add_needed(s, needed); }, algorithm.steps[i]);
+}
+
 }  // namespace
+
+Activity changed_in(const Call &call, Activity inside) {
+    for (;;) {
+        Activity all = inside;
+        for (const Step &step : call.callee->steps) add_changed(step, all);
+        bool grows = false;
+        if (call.repeat)
+            for (const auto &[input, output] : call.repeat->carried) {
+                if (inside.tensors.count(input)) all.tensors.insert(output);  // where there are no rounds
+                if (all.tensors.count(output)) grows |= inside.tensors.insert(input).second;
+                if (all.holds_bits.count(output)) grows |= inside.holds_bits.insert(input).second;
+            }
+        if (!grows) return all;
+    }
+}
+
+std::set<std::string> needed_in(const Call &call, std::set<std::string> needed) {
+    for (;;) {
+        std::set<std::string> all = needed;
+        add_all_needed(*call.callee, all);
+        bool grows = false;
+        if (call.repeat)
+            for (const auto &[input, output] : call.repeat->carried) {
+                if (all.count(input)) grows |= needed.insert(output).second;
+                if (needed.count(output)) grows |= needed.insert(input).second;  // where there are no rounds
+            }
+        if (!grows) return all;
+    }
+}
 
 Activity activity(const Algorithm &algorithm, const std::set<std::string> &by, const std::set<std::string> &of) {
     Activity varied;
     varied.tensors = by;
-    for (const Stage &stage : algorithm.stages()) add_changed(stage, varied);
-    // Backward: what a stage that is needed reads.
+    for (const Step &step : algorithm.steps) add_changed(step, varied);
     std::set<std::string> needed = of;
-    for (size_t i = algorithm.steps.size(); i-- > 0;) {
-        const auto &stage = std::get<Stage>(algorithm.steps[i]);
-        bool is_needed = false;
-        for (const Tensor &t : results_of(stage)) is_needed |= needed.count(t.name) > 0;
-        for (const Write *w : writes_of(stage)) is_needed |= needed.count(w->state) > 0;
-        if (!is_needed) continue;
-        for (const Expr &whole : expressions_of(stage))
-            walk(whole, [&](const Expr &e) {
-                if (e.kind() == ExprKind::load || e.kind() == ExprKind::parameter) needed.insert(e->name);
-            });
-    }
+    add_all_needed(algorithm, needed);
     Activity both;
     for (const std::string &t : varied.tensors)
         if (needed.count(t)) both.tensors.insert(t);
     both.holds_bits = varied.holds_bits;
     return both;
+}
+
+RoundActivity round_activity(const Call &call, const Activity &around) {
+    Paths paths(around);
+    Activity inside;
+    std::set<std::string> of;
+    for (const auto &[name, view] : call.tensors)
+        if (around.tensors.count(view.tensor)) inside.tensors.insert(name);
+    for (const auto &[name, value] : call.parameters)
+        if (paths.of(value) == Change::real) inside.tensors.insert(name);
+    for (const std::string &output : call.callee->outputs)
+        if (around.tensors.count(name_of_result(call, output))) of.insert(output);
+    RoundActivity round;
+    if (inside.tensors.empty() || of.empty()) return round;
+    inside = changed_in(call, inside);
+    const std::set<std::string> needed = needed_in(call, of);
+    const auto is_active = [&](const std::string &name) { return inside.tensors.count(name) && needed.count(name); };
+    for (const Tensor &t : call.callee->tensors)
+        if (t.role != Role::constant && is_active(t.name)) round.by.push_back({t.name, t.dtype, t.dims, false});
+    for (const Parameter &p : call.callee->parameters)
+        if (is_active(p.name)) round.by.push_back({p.name, p.dtype, {}, true});
+    for (const std::string &output : call.callee->outputs)
+        if (is_active(output)) round.of.push_back(output);
+    return round;
 }
 
 }  // namespace tessera::differentiation

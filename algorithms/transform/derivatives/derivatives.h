@@ -9,14 +9,15 @@
 // equal elements that are a fold's maximum share its gradient evenly. What `select` does not choose, and what `where` leaves out, is never
 // multiplied, so a NaN there stays there. docs/gradients.md says more.
 //
-// Calls are put in place (inline_calls). UserErrors, with the stage and what to do:
+// Calls are put in place (inline_calls), but those that repeat: their rounds run again from the last to the first. UserErrors, with the
+// stage and what to do:
 //   derivative.unknown   `by` names no float input, state or parameter, or `of` no float output
 //   derivative.nothing   what is asked of does not change with what is asked by
 //   derivative.bits      a float is made of the bits of a number that has a derivative
 //   derivative.fold      a fold whose monoid says no derivative, over several dims at once or at computed positions
 //   derivative.parts     parts of a scan change each other
 //   derivative.write     a state that has a derivative is written
-//   derivative.repeat    a call that repeats
+//   derivative.until     vjp of a call that stops early
 //   derivative.scalar    value_and_grad of what is not one number
 //   derivative.linear    transpose of what is not linear in what was named
 #pragma once
@@ -27,9 +28,21 @@
 
 namespace tessera {
 
+// What backward rounds find of what rounds computed. Of a stage that is saved each round leaves its results, stacked; any other is computed
+// again, from what the round was given. Both give the same bits.
+struct Residuals {
+    struct Choice {
+        std::string stages;  // "layers.up.acc"; "layers.*": any characters in place of each '*'
+        bool save = true;
+    };
+    std::vector<Choice> choices = {};  // the first that fits; where none does, the stage is computed again
+    bool saves(const std::string &stage) const;
+};
+
 struct By {
     std::vector<std::string> by = {};  // inputs, states and parameters; empty: all that are floats and reach `of`
     std::vector<std::string> of = {};  // outputs; empty: all that are floats
+    Residuals residuals = {};          // of calls that repeat
 };
 
 // f's outputs, then y.tangent of each of `of` that changes, from f's inputs, then x.tangent of each of `by`. A tangent has its tensor's
@@ -50,5 +63,11 @@ Algorithm grad(const Algorithm &f, const By &by = {});
 // The adjoint of an algorithm that is linear in these inputs (all of them, where none is named): inputs y.grad, outputs x.grad, and the
 // inner product of y.grad with f(x) is that of x.grad with x. Other inputs are coefficients. Named f.transpose.
 Algorithm transpose(const Algorithm &f, const std::vector<std::string> &linear_in = {});
+
+// The algorithm with the rounds of a call in groups of `every`: a call that repeats a call that repeats. Backward rounds of it keep what is
+// carried into each group and, of one group at a time, into each round: with groups of √|L| rounds memory grows with √|L|, and each round
+// runs twice more (Griewank, Walther 2000). What it gives and the gradients are the same bits. UserErrors checkpoint.unknown, .every,
+// .rounds: what has no groups.
+Algorithm checkpoint(const Algorithm &f, const std::string &scope, int64_t every);
 
 }  // namespace tessera

@@ -378,6 +378,9 @@ bool is_unseen(const LinearScope &scope, const Stage &stage, const Monoid &m, in
     for (size_t p = 0; p < names.size(); p++) parts[names[p]] = p;
     for (const auto &[name, p] : parts)
         if (scope.outputs.count(name)) return false;
+    for (const Call &reader : scope.algorithm.calls())
+        for (const auto &[own, view] : reader.tensors)
+            if (parts.count(view.tensor)) return false;
     std::mt19937 random(1);
     for (const Stage &reader : scope.algorithm.stages()) {
         bool reads = false;

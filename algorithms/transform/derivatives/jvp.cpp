@@ -5,6 +5,7 @@
 #include "algorithms/transform/derivatives/linearize.h"
 #include "algorithms/transform/derivatives/program.h"
 #include "algorithms/transform/derivatives/request.h"
+#include "algorithms/transform/derivatives/rounds.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -15,9 +16,11 @@ namespace {
 
 class Forward {
 public:
-    explicit Forward(const Algorithm &f, const By &by)
-        : request_(checked(f, by)),
-          p_(request_.f, f.name + ".jvp"),
+    // `is_round`: for one round of a call, where all that is asked for is given, in the type of arithmetic.
+    Forward(Request request, bool is_round)
+        : request_(std::move(request)),
+          is_round_(is_round),
+          p_(request_.f, request_.f.name + ".jvp"),
           scope_{request_.f,
                  request_.active,
                  [this](const std::string &name) { return p_.fresh(name); },
@@ -25,25 +28,23 @@ public:
 
     Algorithm run() {
         for (const Source &s : request_.by) {
-            Tensor t{p_.fresh(s.name + ".tangent"), Program::type_at_interface(s.dtype), s.dims, Role::input, {}, {}};
+            Tensor t{p_.fresh(s.name + ".tangent"), type_given(s.dtype), s.dims, Role::input, {}, {}};
             if (p_.made.large.count(s.name)) p_.made.large.insert(t.name);
             p_.made.tensors.push_back(t);
             p_.know(t);
-            tangents_[s.name] = t;
+            tangents_[s.name] = t, inputs_[s.name] = t.name;
         }
-        for (const Stage &stage : request_.f.stages()) {
-            p_.add_as_it_is(stage);
-            LinearStage linear = linearized(scope_, stage);
-            for (Stage &primal : linear.primal) p_.add(std::move(primal));
-            for (const LinearResult &r : linear.results) add_tangent(r);
-        }
+        for (const Step &step : request_.f.steps) std::visit([&](const auto &s) { add(s); }, step);
         p_.made.outputs = request_.f.outputs;
         for (const Tensor &y : request_.of) {
-            if (!tangents_.count(y.name)) continue;
+            if (!tangents_.count(y.name)) {
+                if (!is_round_) continue;
+                tangents_[y.name] = p_.zeros(type_given(y.dtype), y.dims, y.name + ".tangent");
+            }
             Tensor &t = tangents_.at(y.name);
             const std::string wanted = y.name + ".tangent";
-            const DType type = Program::type_at_interface(y.dtype);
-            if (t.dtype != type || t.name != wanted) {
+            const DType type = type_given(y.dtype);
+            if (t.dtype != type || (!is_round_ && t.name != wanted)) {
                 const Stage out{p_.fresh(wanted), t.dims, Map(p_.kept(type, own_element(t))), {}, {}};
                 t = results_of(p_.add(out))[0];
             }
@@ -54,11 +55,73 @@ public:
         return p_.finished();
     }
 
+    // The tangent of what it is by, as the input is called, and that of any tensor.
+    const std::string &input_of(const std::string &name) const { return inputs_.at(name); }
+    const Tensor &tangent_of(const std::string &name) const { return tangents_.at(name); }
+
 private:
     Request request_;
+    bool is_round_;
     Program p_;
     LinearScope scope_;
     std::map<std::string, Tensor> tangents_;  // by what they are of
+    std::map<std::string, std::string> inputs_;
+
+    DType type_given(DType type) const { return is_round_ ? arithmetic_type(type) : Program::type_at_interface(type); }
+
+    void add(const Stage &stage) {
+        p_.add_as_it_is(stage);
+        LinearStage linear = linearized(scope_, stage);
+        for (Stage &primal : linear.primal) p_.add(std::move(primal));
+        for (const LinearResult &r : linear.results) add_tangent(r);
+    }
+
+    // The call with tangents beside what each round takes and gives.
+    void add(const Call &given) {
+        const RoundActivity active = round_activity(given, request_.active);
+        if (active.by.empty() || active.of.empty()) return p_.add_as_it_is(given);
+        Forward round(of_round(given, active), true);
+        Call call = given;
+        call.callee = std::make_shared<const Algorithm>(round.run());
+        bind_dims(p_, call);
+        for (const Source &s : active.by) {
+            call.tensors[round.input_of(s.name)] = s.is_parameter ? tangent_of_parameter(given, s) : tangent_view(given, s);
+        }
+        for (const std::string &y : active.of) {
+            const std::string output = round.tangent_of(y).name;
+            call.results[output] = p_.fresh(name_of_result(given, y) + ".tangent");
+            if (call.repeat->stacked.count(y)) call.repeat->stacked.insert(output);
+            for (const auto &[input, from] : given.repeat->carried)
+                if (from == y) call.repeat->carried[round.input_of(input)] = output;
+        }
+        p_.add_as_it_is(call);
+        for (const std::string &y : active.of)
+            tangents_[name_of_result(given, y)] = p_.tensor(name_of_result(call, round.tangent_of(y).name));
+    }
+
+    // What a round sees of the tangent of what it is bound to.
+    View tangent_view(const Call &call, const Source &s) {
+        const View &view = call.tensors.at(s.name);
+        const auto known = tangents_.find(view.tensor);
+        const DType type = arithmetic_type(s.dtype);
+        if (known == tangents_.end()) return {p_.zeros(type, dims_in_caller(call, s.dims), call.scope + "." + s.name + ".tangent").name};
+        const Tensor &t = known->second;
+        if (t.dtype == type) return {t.name, view.index};
+        const Stage cast{p_.fresh(t.name + "." + name_of(type)), t.dims, Map(p_.kept(type, own_element(t))), {}, {}};
+        return {results_of(p_.add(cast))[0].name, view.index};
+    }
+    View tangent_of_parameter(const Call &call, const Source &s) {
+        const Expr &value = call.parameters.at(s.name);
+        LinearResult r;
+        r.terms = terms_of(request_for(scope_, {call.scope, {}, Map(value), {}, {}}, value), false);
+        const Expr change = sum_of(r, false);
+        const DType type = arithmetic_type(s.dtype);
+        std::vector<std::string> dims;
+        if (change.defined() && uses_variable(change, call.repeat->dim)) dims.push_back(call.repeat->dim);
+        const Expr all = change.defined() ? converted(type, change) : constant(type, 0);
+        const Stage made{p_.fresh(call.scope + "." + s.name + ".tangent"), dims, Map(all), {}, {}};
+        return {results_of(p_.add(made))[0].name, variables_of(dims)};
+    }
 
     // Undefined where nothing is left of it.
     Expr value_of(const Term &term) const {
@@ -143,6 +206,6 @@ private:
 
 }  // namespace differentiation
 
-Algorithm jvp(const Algorithm &f, const By &by) { return differentiation::Forward(f, by).run(); }
+Algorithm jvp(const Algorithm &f, const By &by) { return differentiation::Forward(differentiation::checked(f, by), false).run(); }
 
 }  // namespace tessera

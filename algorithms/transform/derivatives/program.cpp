@@ -4,6 +4,8 @@
 
 #include "algorithms/functions/conversions.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/transform/derivatives/activity.h"
+#include "algorithms/transform/inline_calls.h"
 #include "algorithms/verify/verify.h"
 #include "support/containers/alternatives.h"
 
@@ -18,6 +20,10 @@ Program::Program(const Algorithm &of, std::string name) : made(of) {
     for (const Stage &s : of.stages()) {
         take_names_of(s);
         for (const Tensor &t : results_of(s)) tensors_[t.name] = t;
+    }
+    for (const Call &c : of.calls()) {
+        names_.insert(c.scope);
+        for (const Tensor &t : results_of(c)) names_.insert(t.name), tensors_[t.name] = t;
     }
 }
 
@@ -101,6 +107,18 @@ void Program::add_as_it_is(const Stage &stage) {
     made.steps.emplace_back(stage);
 }
 
+void Program::add_as_it_is(const Call &call) {
+    names_.insert(call.scope);
+    for (const Tensor &t : results_of(call)) names_.insert(t.name), tensors_[t.name] = t;
+    for (const Dim &d : renamed(call, [](const std::string &) { return true; }).dims)  // those that the call does not bind
+        if (!made.find_dim(d.name)) made.dims.push_back(d), names_.insert(d.name);
+    made.steps.emplace_back(call);
+}
+
+const Tensor &Program::zeros(DType type, const std::vector<std::string> &dims, const std::string &name) {
+    return tensor(add({fresh(name), dims, Map(constant(type, 0)), {}, {}}).name);
+}
+
 DType Program::folded_in(DType type) const {
     const DType policy = is_float(made.numerics.accumulate) ? made.numerics.accumulate : DType::f32;
     return type == DType::f64 ? type : policy;
@@ -121,28 +139,107 @@ Expr Program::read(const Tensor &tensor) const {
     return flushes ? flush_subnormals(value, tensor.dtype) : value;
 }
 
+static void take_reads(const Expr &whole, std::set<std::string> &names) {
+    walk(whole, [&](const Expr &e) {
+        if (e.kind() == ExprKind::load || e.kind() == ExprKind::parameter) names.insert(e->name);
+    });
+}
+
+std::set<std::string> reads_of(const Step &step) {
+    std::set<std::string> names;
+    if (const auto *stage = std::get_if<Stage>(&step)) {
+        for (const Expr &e : expressions_of(*stage)) take_reads(e, names);
+        for (const Write *w : writes_of(*stage)) names.insert(w->state);
+        return names;
+    }
+    const auto &call = std::get<Call>(step);
+    for (const auto &[name, view] : call.tensors) {
+        names.insert(view.tensor);
+        for (const Expr &e : view.index) take_reads(e, names);
+    }
+    for (const auto &[name, value] : call.parameters) take_reads(value, names);
+    return names;
+}
+
+namespace {
+
+// The steps of which something is needed, or that write where `keeps_writes`. `needed` becomes all that they read.
+void keep_needed(Algorithm &a, std::set<std::string> &needed, bool keeps_writes);
+
+// The call without those outputs that nothing needs, in any round.
+Call with_needed_outputs(Call call, const std::set<std::string> &needed) {
+    const Algorithm &callee = *call.callee;
+    std::set<std::string> live;
+    for (const std::string &output : callee.outputs)
+        if (needed.count(name_of_result(call, output))) live.insert(output);
+    if (call.repeat && !call.repeat->until.empty()) live.insert(call.repeat->until);
+    live = needed_in(call, live);
+    Algorithm rest = callee;
+    std::erase_if(rest.outputs, [&](const std::string &output) { return !live.count(output); });
+    if (rest.outputs.size() == callee.outputs.size() || rest.outputs.empty() || callee.updates_state) return call;
+    for (const std::string &output : callee.outputs) {
+        if (live.count(output)) continue;
+        call.results.erase(output);
+        if (!call.repeat) continue;
+        call.repeat->stacked.erase(output);
+        std::erase_if(call.repeat->carried, [&](const auto &c) { return c.second == output; });
+    }
+    std::set<std::string> inside(rest.outputs.begin(), rest.outputs.end());
+    keep_needed(rest, inside, true);
+    std::erase_if(rest.tensors, [&](const Tensor &t) { return !inside.count(t.name); });
+    std::erase_if(call.tensors, [&](const auto &t) { return !rest.find_tensor(t.first); });
+    if (call.repeat) std::erase_if(call.repeat->carried, [&](const auto &c) { return !rest.find_tensor(c.first); });
+    std::erase_if(rest.large, [&](const std::string &name) {
+        return !rest.find_tensor(name) && std::find(rest.outputs.begin(), rest.outputs.end(), name) == rest.outputs.end();
+    });
+    std::erase_if(rest.stated_ranges, [&](const auto &r) { return !rest.find_tensor(r.first); });
+    std::erase_if(rest.checks, [&](const auto &c) { return !rest.find_stage(c.first); });
+    call.callee = std::make_shared<const Algorithm>(std::move(rest));
+    return call;
+}
+
+void keep_needed(Algorithm &a, std::set<std::string> &needed, bool keeps_writes) {
+    for (const Dim &d : a.dims)
+        if (d.size.defined()) take_reads(d.size, needed);
+    std::vector<Step> kept;
+    for (size_t i = a.steps.size(); i-- > 0;) {
+        bool is_needed = false;
+        const auto ask = [&](const Tensor &t) { is_needed |= needed.count(t.name) > 0; };
+        if (const auto *stage = std::get_if<Stage>(&a.steps[i])) {
+            for (const Tensor &t : results_of(*stage)) ask(t);
+            for (const Write *w : writes_of(*stage)) is_needed |= keeps_writes || needed.count(w->state) > 0;
+        } else {
+            auto &call = std::get<Call>(a.steps[i]);
+            for (const Tensor &t : results_of(call)) ask(t);
+            if (call.callee->updates_state)
+                for (const Tensor &t : call.callee->tensors)
+                    if (t.role == Role::state) is_needed |= keeps_writes || needed.count(call.tensors.at(t.name).tensor) > 0;
+            if (is_needed) call = with_needed_outputs(std::move(call), needed);
+        }
+        if (!is_needed) continue;
+        needed.merge(reads_of(a.steps[i]));
+        kept.push_back(std::move(a.steps[i]));
+    }
+    a.steps.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+    a.updates_state = false;
+    for (const Stage &stage : a.stages()) a.updates_state |= updates(stage);
+    for (const Call &call : a.calls()) a.updates_state |= call.callee->updates_state;
+}
+
+}  // namespace
+
 void Program::drop_unneeded(bool keeps_writes) {
     std::set<std::string> needed(made.outputs.begin(), made.outputs.end());
-    const auto need = [&](const Expr &whole) {
-        walk(whole, [&](const Expr &e) {
-            if (e.kind() == ExprKind::load) needed.insert(e->name);
-        });
-    };
+    keep_needed(made, needed, keeps_writes);
+}
+
+void Program::drop_unread_inputs(const std::set<std::string> &kept) {
+    std::set<std::string> read = kept;
+    for (const Step &step : made.steps) read.merge(reads_of(step));
     for (const Dim &d : made.dims)
-        if (d.size.defined()) need(d.size);
-    std::vector<Step> kept;
-    for (size_t i = made.steps.size(); i-- > 0;) {
-        const auto &stage = std::get<Stage>(made.steps[i]);
-        bool is_needed = false;
-        for (const Tensor &t : results_of(stage)) is_needed |= needed.count(t.name) > 0;
-        for (const Write *w : writes_of(stage)) is_needed |= keeps_writes || needed.count(w->state) > 0;
-        if (!is_needed) continue;
-        for (const Expr &e : expressions_of(stage)) need(e);
-        kept.push_back(std::move(made.steps[i]));
-    }
-    made.steps.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
-    made.updates_state = false;
-    for (const Stage &stage : made.stages()) made.updates_state |= updates(stage);
+        if (d.size.defined()) take_reads(d.size, read);
+    std::erase_if(made.tensors, [&](const Tensor &t) { return !read.count(t.name); });
+    std::erase_if(made.stated_ranges, [&](const auto &r) { return !made.find_tensor(r.first); });
 }
 
 Algorithm Program::finished() {
@@ -163,6 +260,14 @@ Algorithm Program::finished() {
         if (is_fold(stage))
             for (const Part &p : monoid_of(stage).parts) used.insert(p.dims.begin(), p.dims.end());
         for (const Expr &e : expressions_of(stage)) use(e);
+    }
+    for (const Call &call : made.calls()) {
+        for (const auto &[own, dim] : call.dims) used.insert(dim);
+        for (const Tensor &t : results_of(call)) used.insert(t.dims.begin(), t.dims.end());
+        for (const auto &[name, view] : call.tensors)
+            for (const Expr &e : view.index) use(e);
+        for (const auto &[name, value] : call.parameters) use(value);
+        if (call.repeat) used.insert(call.repeat->dim);
     }
     for (size_t i = made.dims.size(); i-- > 0;) {
         const Dim &d = made.dims[i];

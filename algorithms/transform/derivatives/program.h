@@ -25,6 +25,9 @@ public:
     // Adds the stage with every load guarded whose index is not proved to be inside. `points` are those of its expressions.
     const Stage &add(Stage stage);
     void add_as_it_is(const Stage &stage);
+    void add_as_it_is(const Call &call);
+    // The result of a stage that is 0 everywhere.
+    const Tensor &zeros(DType type, const std::vector<std::string> &dims, const std::string &name);
 
     void know(const Tensor &tensor) { tensors_[tensor.name] = tensor; }
     const Tensor &tensor(const std::string &name) const { return tensors_.at(name); }
@@ -42,8 +45,11 @@ public:
     // The type of the tangent or cotangent that a tensor's caller has: its own, or f32 where it has less than 16 bits.
     static DType type_at_interface(DType type);
 
-    // Removes steps that no output needs. Writes to states are needed where `keeps_writes`, or where a state is read later.
+    // Removes steps that no output needs, and outputs of callees.
+    // Writes to states are needed where `keeps_writes`, or where a state is read later.
     void drop_unneeded(bool keeps_writes);
+    // Removes inputs that no step reads, but those that are `kept`.
+    void drop_unread_inputs(const std::set<std::string> &kept);
     // The verified algorithm.
     Algorithm finished();
 
@@ -53,6 +59,9 @@ private:
 
     Expr guarded(const Expr &e, const Bounds &facts) const;
 };
+
+// Names of what a step reads: tensors, states that it writes, parameters.
+std::set<std::string> reads_of(const Step &step);
 
 // The expression at other points, with some dims called otherwise in its extents too.
 Expr at_points(const Expr &e, const std::map<std::string, Expr> &points, const std::map<std::string, std::string> &dims);

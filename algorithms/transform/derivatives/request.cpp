@@ -11,6 +11,9 @@ Tensor result_of(const Algorithm &f, const std::string &name) {
     for (const Stage &stage : f.stages())
         for (const Tensor &t : results_of(stage))
             if (t.name == name) return t;
+    for (const Call &call : f.calls())
+        for (const Tensor &t : results_of(call))
+            if (t.name == name) return t;
     throw InternalError("there is no result '" + name + "'");
 }
 
@@ -42,21 +45,37 @@ static void check_floats(const Algorithm &f, const std::vector<std::string> &ask
     }
 }
 
-Request checked(const Algorithm &given, const By &asked) {
-    for (const Call &call : given.calls())
-        if (call.repeat || keeps_repeats(given)(call.scope))
-            throw UserError("derivative.repeat",
-                            given.name + "." + call.scope + ": it repeats along '" +
-                                (call.repeat ? call.repeat->dim : std::string("a dim inside")) + "', and rounds have no derivative yet.",
-                            "Call the callee once for each round, by a loop where the algorithm is declared (its extent has to be a number "
-                            "then), or take the derivative of the callee itself.")
-                .about(call.scope, call.span);
+// With no calls but those that repeat, in callees too.
+static Algorithm with_repeats_alone(const Algorithm &f) {
+    Algorithm flat = inline_calls(f, keeps_repeats(f));
+    for (Call &call : flat.calls()) call.callee = std::make_shared<const Algorithm>(with_repeats_alone(*call.callee));
+    return flat;
+}
+
+// A pattern's '*' stand for any characters.
+static bool fits(std::string_view pattern, std::string_view name) {
+    if (pattern.empty()) return name.empty();
+    if (pattern[0] != '*') return !name.empty() && pattern[0] == name[0] && fits(pattern.substr(1), name.substr(1));
+    for (size_t i = 0; i <= name.size(); i++)
+        if (fits(pattern.substr(1), name.substr(i))) return true;
+    return false;
+}
+
+Request of_round(const Call &call, const RoundActivity &round) {
     Request request;
-    request.f = inline_calls(given);
-    for (const Call &call : request.f.calls())
-        throw UserError("derivative.repeat", given.name + "." + call.scope + ": it repeats, and rounds have no derivative yet.",
-                        "Call it once for each round.")
-            .about(call.scope, call.span);
+    request.f = *call.callee;
+    request.by = round.by;
+    std::set<std::string> by;
+    for (const Source &s : round.by) by.insert(s.name);
+    for (const std::string &output : round.of) request.of.push_back(result_of(request.f, output));
+    request.active = activity(request.f, by, {round.of.begin(), round.of.end()});
+    return request;
+}
+
+Request checked(const Algorithm &given, const By &asked) {
+    Request request;
+    request.f = with_repeats_alone(given);
+    request.residuals = asked.residuals;
     std::vector<Source> sources;
     std::vector<std::string> names, outputs;
     for (const Tensor &t : request.f.tensors)
@@ -111,3 +130,13 @@ Request checked(const Algorithm &given, const By &asked) {
 }
 
 }  // namespace tessera::differentiation
+
+namespace tessera {
+
+bool Residuals::saves(const std::string &stage) const {
+    for (const Choice &c : choices)
+        if (differentiation::fits(c.stages, stage)) return c.save;
+    return false;
+}
+
+}  // namespace tessera

@@ -5,23 +5,20 @@
 
 namespace tessera::differentiation {
 
-struct Source {
-    std::string name;
-    DType dtype = DType::f32;
-    std::vector<std::string> dims;
-    bool is_parameter = false;
-};
-
 struct Request {
-    Algorithm f;  // without calls
+    Algorithm f;  // its only calls repeat, in callees too
     std::vector<Source> by;
     std::vector<Tensor> of;  // outputs that change
     Activity active;
+    Residuals residuals = {};
+    std::string prefix = "";  // of names in f where it is a callee: "layers."
 };
 
-// UserErrors derivative.unknown, .nothing, .repeat.
+// UserErrors derivative.unknown, .nothing.
 Request checked(const Algorithm &f, const By &by);
-// A result of a stage of the algorithm.
+// For one round of a call.
+Request of_round(const Call &call, const RoundActivity &round);
+// A result of a step of the algorithm.
 Tensor result_of(const Algorithm &f, const std::string &name);
 
 }  // namespace tessera::differentiation
