@@ -241,6 +241,17 @@ TEST_CASE("derivatives of rounds: groups give the same bits, and so do their gra
         check_equal(f, grouped, extents);
         check_equal(vjp(f, by), vjp(grouped, by), extents);
     }
+    // The callee does not know that its dims D and E have one extent.
+    Builder s("square", f32);
+    const Dim M = s.dim("M"), D = s.dim("D"), E = s.dim("E");
+    const Tile into = s.input("x", {M, D});
+    const Algorithm square = s.output("y", tanh(dot(into, s.input("w", {D, E})))).build();
+    Builder stack("stack", f32);
+    const Dim rows = stack.dim("M"), wide = stack.dim("D", 2), as_wide = stack.dim("E", 2), L = stack.dim("L", 5);
+    const Tile x = stack.input("x", {rows, wide}), w = stack.input("w", {L, wide, as_wide});
+    const Algorithm squares = stack.output("y", stack.repeat("layer", square, {"L", {{"x", "y"}}, {}, ""}, {x, w})[0]).build();
+    check_equal(vjp(squares), vjp(checkpoint(squares, "layer", 2)), {{"M", 3}});
+
     const auto refusal = [](const Algorithm &f, const std::string &scope, int64_t every) {
         try {
             checkpoint(f, scope, every);

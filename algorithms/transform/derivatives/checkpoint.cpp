@@ -60,6 +60,13 @@ private:
         Program g(*call_.callee, call_.callee->name + ".group");
         const std::string round = g.fresh("round");
         g.made.dims.insert(g.made.dims.begin(), fixed_dim(round, every_));
+        // What is carried has one extent, as the caller's dims have it.
+        for (const auto &[input, output] : call_.repeat->carried) {
+            const std::vector<std::string> &taken = call_.callee->find_tensor(input)->dims, given = result_of(*call_.callee, output).dims;
+            for (size_t i = 0; i < taken.size(); i++)
+                for (Dim &d : g.made.dims)
+                    if (d.name == given[i] && taken[i] != given[i] && d.kind == DimKind::symbolic && d.equals.empty()) d.equals = taken[i];
+        }
         Call each;
         each.scope = g.fresh("each");
         each.callee = call_.callee, each.span = call_.span;
