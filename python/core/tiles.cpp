@@ -17,6 +17,7 @@
 #include "algorithms/text/print.h"
 #include "algorithms/transform/derivatives/derivatives.h"
 #include "algorithms/transform/elementwise.h"
+#include "algorithms/transform/vmap/vmap.h"
 #include "python/core/extents.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
@@ -111,7 +112,11 @@ nb::list roles_of(const Algorithm &algorithm) {
 using Names = std::vector<std::string>;
 
 auto by_of(Algorithm (*transform)(const Algorithm &, const By &)) {
-    return [transform](const Algorithm &a, const Names &by, const Names &of) { return transform(a, {by, of}); };
+    return [transform](const Algorithm &a, const Names &by, const Names &of, const Names &saved) {
+        By asked{by, of, {}};
+        for (const std::string &stages : saved) asked.residuals.choices.push_back({stages, true});
+        return transform(a, asked);
+    };
 }
 
 void declare_algorithm(nb::module_ &m) {
@@ -140,16 +145,26 @@ void declare_algorithm(nb::module_ &m) {
             "json", [](const Algorithm &a) { return to_json(a).dump(); }, "The document that every command takes in place of a name.")
         .def("text", [](const Algorithm &a) { return to_text(a); })
         .def("check_elementwise", &check_elementwise)
-        .def("jvp", by_of(&jvp), nb::arg("by") = Names(), nb::arg("of") = Names(),
-             "How outputs change with x.tangent of each input that is named; nothing named: all floats.")
-        .def("vjp", by_of(&vjp), nb::arg("by") = Names(), nb::arg("of") = Names(),
+        .def(
+            "jvp",
+            [](const Algorithm &a, const Names &by, const Names &of) {
+                return jvp(a, {by, of});
+            },
+            nb::arg("by") = Names(), nb::arg("of") = Names(),
+            "How outputs change with x.tangent of each input that is named; nothing named: all floats.")
+        .def("vjp", by_of(&vjp), nb::arg("by") = Names(), nb::arg("of") = Names(), nb::arg("saved") = Names(),
              "x.grad of each input that is named, from y.grad of outputs.")
-        .def("grad", by_of(&grad), nb::arg("by") = Names(), nb::arg("of") = Names(), "x.grad of the one output without dims.")
-        .def("value_and_grad", by_of(&value_and_grad), nb::arg("by") = Names(), nb::arg("of") = Names(),
+        .def("grad", by_of(&grad), nb::arg("by") = Names(), nb::arg("of") = Names(), nb::arg("saved") = Names(),
+             "x.grad of the one output without dims.")
+        .def("value_and_grad", by_of(&value_and_grad), nb::arg("by") = Names(), nb::arg("of") = Names(), nb::arg("saved") = Names(),
              "All outputs, then x.grad of the one without dims.")
         .def(
             "transposed", [](const Algorithm &a, const Names &linear_in) { return transpose(a, linear_in); },
             nb::arg("linear_in") = Names(), "The adjoint of what is linear in these inputs.")
+        .def(
+            "vmap", [](const Algorithm &a, const Dim &over, const Names &mapped) { return vmap(a, over, mapped); }, nb::arg("over"),
+            nb::arg("mapped") = Names(), "For many arguments at once: `over` in front of what is mapped, and of outputs.")
+        .def("checkpoint", &checkpoint, nb::arg("scope"), nb::arg("every"), "With the rounds of a call in groups of `every`.")
         .def(
             "elementwise_over_rows",
             [](const Algorithm &a, const std::vector<std::string> &repeated) {

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from tessera._core import Algorithm
+from tessera._core import Algorithm, Dim
 from tessera.errors import CompilationError
 from tessera.jit import Jit, JitFamily
 
@@ -39,26 +39,40 @@ def jvp(function: Jit, by: Names = (), of: Names = ()) -> Jit:
     return _derived(function, "jvp", lambda a: a.jvp(_list(by), _list(of)))
 
 
-def vjp(function: Jit, by: Names = (), of: Names = ()) -> Jit:
+def vjp(function: Jit, by: Names = (), of: Names = (), saved: Names = ()) -> Jit:
     """The gradient of the sum of y.grad y: a function of the function's arguments, then y.grad of each of `of`, that gives x.grad of each of
-    `by` in their order. States are read and not written."""
-    return _derived(function, "vjp", lambda a: a.vjp(_list(by), _list(of)))
+    `by` in their order. States are read and not written. `saved`: stages of calls that repeat ("layers.acc", "layers.*") whose results
+    rounds leave for their backward rounds; others are computed again."""
+    return _derived(function, "vjp", lambda a: a.vjp(_list(by), _list(of), _list(saved)))
 
 
-def grad(function: Jit, by: Names = (), of: str = "") -> Jit:
+def grad(function: Jit, by: Names = (), of: str = "", saved: Names = ()) -> Jit:
     """The gradient of one number, the function's output without dims (`of` where there are several): x.grad of each of `by`."""
-    return _derived(function, "grad", lambda a: a.grad(_list(by), [of] if of else []))
+    return _derived(function, "grad", lambda a: a.grad(_list(by), [of] if of else [], _list(saved)))
 
 
-def value_and_grad(function: Jit, by: Names = (), of: str = "") -> Jit:
+def value_and_grad(function: Jit, by: Names = (), of: str = "", saved: Names = ()) -> Jit:
     """The function's outputs, then x.grad of each of `by`: what a step of training calls. States are written as the function writes them."""
-    return _derived(function, "value_and_grad", lambda a: a.value_and_grad(_list(by), [of] if of else []))
+    return _derived(function, "value_and_grad", lambda a: a.value_and_grad(_list(by), [of] if of else [], _list(saved)))
 
 
 def transpose(function: Jit, linear_in: Names = ()) -> Jit:
     """The adjoint of a function that is linear in these inputs: a function of the function's arguments, of which those are not read but for
     their extents, then y.grad."""
     return _derived(function, "transpose", lambda a: a.transposed(_list(linear_in)))
+
+
+def vmap(function: Jit, over: str | Dim, mapped: Names = ()) -> Jit:
+    """The function for many arguments at once: at each index of the dim `over`, which stands in front of `mapped` (inputs, states and
+    parameters; nothing named: all inputs and states) and of every output, what the function gives of the arguments there, bit for bit."""
+    dim = Dim.symbolic(over) if isinstance(over, str) else over
+    return _derived(function, "vmap", lambda a: a.vmap(dim, _list(mapped)))
+
+
+def checkpoint(function: Jit, scope: str, every: int) -> Jit:
+    """The function with the rounds of the call `scope` in groups of `every`: gradients of it keep what is carried into each group, and of
+    one group at a time into each round, so with groups of sqrt(L) rounds memory grows with sqrt(L). All bits stay."""
+    return _derived(function, "checkpoint", lambda a: a.checkpoint(scope, every))
 
 
 @overload

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tessera as ts
-from tessera import CompilationError, Tensor, autodiff, f32, f64, i32, jit, tile
+from tessera import CompilationError, Dim, Tensor, autodiff, f32, f64, i32, jit, tile
 from tessera.stdlib import function
 
 
@@ -114,3 +114,49 @@ def test_what_has_no_derivative_is_refused():
             make()
         assert error.value.id == id and words in str(error.value)
     assert ts.vjp(autodiff(family).specialised(n=3)).algorithm.outputs[0][0] == "x.grad"
+
+
+@jit(schedule="none")
+def encoder_layer(x: Tensor["M", "D", f64], w: Tensor["D", "E", f64], g: Tensor["D", f64]) -> Tensor["M", "E", f64]:
+    return tile.tanh(tile.dot(tile.rmsnorm(x, g, over="D"), w).named("acc"))
+
+
+@jit(schedule="none")
+def encoder(x: Tensor["M", 8, f64], w: Tensor[Dim.symbolic("L", multiple_of=2), 8, Dim.fixed("E", 8), f64],
+            g: Tensor[8, f64]) -> Tensor["M", Dim.fixed("E", 8), f64]:
+    return tile.repeat("layers", encoder_layer, "L", x, w, g, carried={"x": "y"})
+
+
+@pytest.mark.parametrize("layers", [0, 2, 4])
+def test_gradients_of_layers_by_repeat(rng, layers):
+    x, w, g, y_grad = (rng.standard_normal(s) for s in [(3, 8), (layers, 8, 8), (8,), (3, 8)])
+    back = ts.vjp(encoder, by=("x", "w", "g"))
+    gradients = back(x, w, g, y_grad)
+    direction = [rng.standard_normal(a.shape) for a in (x, w, g)]
+    h = 1e-6
+    up, down = (encoder(*(a + s * d for a, d in zip((x, w, g), direction))) for s in (h, -h))
+    inner = sum((a * d).sum() for a, d in zip(gradients, direction))
+    np.testing.assert_allclose(inner, (y_grad * (up - down)).sum() / (2 * h), rtol=1e-6, atol=1e-8)
+    _, change = ts.jvp(encoder, by=("x", "w", "g"))(x, w, g, *direction)
+    np.testing.assert_allclose((change * y_grad).sum(), inner, rtol=1e-11, atol=1e-12)
+    # Saved, and in groups: the same bits.
+    for other in (ts.vjp(encoder, by=("x", "w", "g"), saved="layers.*"), ts.vjp(ts.checkpoint(encoder, "layers", 2), by=("x", "w", "g"))):
+        for a, b in zip(gradients, other(x, w, g, y_grad)):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_vmap_is_a_loop(rng):
+    x, w, g = (rng.standard_normal(s) for s in [(5, 3, 8), (2, 8, 8), (8,)])
+    many = ts.vmap(encoder, "B", mapped="x")
+    assert many.algorithm.name == "encoder.vmap"
+    np.testing.assert_array_equal(many(x, w, g), [encoder(one, w, g) for one in x])
+    scales = np.array([1.0, 2.5, -1.0])
+    x, w, b = (rng.standard_normal(s) for s in [(5, 7), (7, 3), (3,)])
+    np.testing.assert_array_equal(ts.vmap(affine, "B", mapped="scale")(x, w, b, scales), [affine(x, w, b, float(s)) for s in scales])
+    # Gradients of each, and the gradient of all.
+    g = rng.standard_normal((4, 5, 3))
+    many_x = rng.standard_normal((4, 5, 7))
+    each = ts.vmap(ts.vjp(affine, by="x"), "B", mapped=("x", "y.grad"))(many_x, w, b, 2.0, g)
+    np.testing.assert_array_equal(each, ts.vjp(ts.vmap(affine, "B", mapped="x"), by="x")(many_x, w, b, 2.0, g))
+    with pytest.raises(CompilationError, match="vmap.unknown"):
+        ts.vmap(affine, "B", mapped="z")

@@ -130,17 +130,25 @@ class Algorithm:
         How outputs change with x.tangent of each input that is named; nothing named: all floats.
         """
 
-    def vjp(self, by: Sequence[str] = [], of: Sequence[str] = []) -> Algorithm:
+    def vjp(self, by: Sequence[str] = [], of: Sequence[str] = [], saved: Sequence[str] = []) -> Algorithm:
         """x.grad of each input that is named, from y.grad of outputs."""
 
-    def grad(self, by: Sequence[str] = [], of: Sequence[str] = []) -> Algorithm:
+    def grad(self, by: Sequence[str] = [], of: Sequence[str] = [], saved: Sequence[str] = []) -> Algorithm:
         """x.grad of the one output without dims."""
 
-    def value_and_grad(self, by: Sequence[str] = [], of: Sequence[str] = []) -> Algorithm:
+    def value_and_grad(self, by: Sequence[str] = [], of: Sequence[str] = [], saved: Sequence[str] = []) -> Algorithm:
         """All outputs, then x.grad of the one without dims."""
 
     def transposed(self, linear_in: Sequence[str] = []) -> Algorithm:
         """The adjoint of what is linear in these inputs."""
+
+    def vmap(self, over: Dim, mapped: Sequence[str] = []) -> Algorithm:
+        """
+        For many arguments at once: `over` in front of what is mapped, and of outputs.
+        """
+
+    def checkpoint(self, scope: str, every: int) -> Algorithm:
+        """With the rounds of a call in groups of `every`."""
 
     def elementwise_over_rows(self, repeated: Sequence[str]) -> Algorithm:
         """
