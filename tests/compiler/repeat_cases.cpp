@@ -1,5 +1,6 @@
 // Calls that repeat, and calls of views.
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "algorithms/transform/bind_extents.h"
 #include "tests/compiler/cases.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 class RepeatCases {
 public:
-    explicit RepeatCases(int64_t lanes) : L(lanes) { views(), layers(), heads(), stacks(), searches(), states(), batches(); }
+    explicit RepeatCases(int64_t lanes) : L(lanes) { views(), layers(), heads(), stacks(), searches(), states(), batches(), recurrences(); }
     std::vector<Case> all;
 
 private:
@@ -35,6 +36,7 @@ private:
     void searches();
     void states();
     void batches();
+    void recurrences();
 };
 
 // softmax(q k') v of one head, by way of all scores.
@@ -229,6 +231,34 @@ void RepeatCases::batches() {
     Case &parallel = add("batch_in_parallel", batch, btn);
     parallel.stages["element"].parallel = {"B"};
     parallel.stages["element.layer.y"].vector = {{"N", L}};
+}
+
+// Steps of networks, from states that are given.
+void RepeatCases::recurrences() {
+    const auto of = [](const std::vector<Option> &declared, const Options &given) { return complete_options("", declared, given); };
+    const auto tnih = shapes({"T", "N", "I", "H"}, {{0, 2, 3, 4}, {1, 1, 1, 1}, {2, 3, L, 5}, {3, 1, 2, L + 1}, {4, 5, 3, 2 * L}});
+    const Algorithm lstm = library::lstm({}, of(library::lstm_options(), {}));
+    add("lstm", lstm, tnih);
+    Case &tiled = add("lstm_tiled", lstm, tnih);
+    tiled.stages["gates"].vector = {{"G", L}}, tiled.stages["gates"].parallel = {"T"};
+    tiled.stages["step.recurrent"].vector = {{"G", L}}, tiled.stages["step.recurrent"].micro = {{"N", 2}, {"G", 2 * L}};
+    tiled.stages["step.hidden"].vector = {{"H", L}};
+    add("lstm_bf16", library::lstm(numerics_named("bf16"), of(library::lstm_options(), {{"direction", 1}, {"transpose_w", 1}})), tnih);
+    add("gru", library::gru({}, of(library::gru_options(), {{"gates", 1}})), tnih);
+    add("gru_resets_before", library::gru({}, of(library::gru_options(), {{"resets", 1}, {"bias", 0}})), tnih);
+    add("rnn", library::rnn({}, of(library::rnn_options(), {{"activation", 1}, {"bias", 1}})), tnih);
+    const auto tnh = shapes({"T", "N", "H"}, {{0, 2, 3}, {1, 1, 1}, {3, 2, L + 1}});
+    for (const int64_t shared : {0, 1})
+        add("linear_recurrence_" + std::to_string(shared), library::linear_recurrence({}, {{"shared", shared}}), tnh);
+    const auto nlcr = shapes({"N", "L", "C", "R", "O"}, {{1, 0, 2, 3, 1}, {2, 1, 3, 4, 5}, {1, 7, L + 1, 1, 2}, {2, 9, 2, 2, L}});
+    const Algorithm causal = library::causal_conv1d({}, of(library::causal_conv1d_options(), {{"dilation", 2}, {"bias", 1}}));
+    add("causal_conv1d", causal, nlcr);
+    Case &lanes = add("causal_conv1d_lanes", causal, nlcr);
+    lanes.stages["acc"].vector = {{"O", L}}, lanes.stages["acc"].micro = {{"L", 3}, {"O", L}},
+    lanes.stages["joined"].place = Place{Place::Kind::inlined, "", ""};
+    auto ncr = shapes({"N", "L", "C", "R"}, {{1, 0, 2, 3}, {2, 1, 3, 4}, {1, 7, L + 1, 2}});
+    add("causal_conv1d_depthwise", library::causal_conv1d({}, of(library::causal_conv1d_options(), {{"depthwise", 1}, {"activation", 4}})),
+        ncr);
 }
 
 }  // namespace
