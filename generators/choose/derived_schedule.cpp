@@ -117,6 +117,7 @@ DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &
         const ProgramDerivation program = program_schedule(request, extents, target, *model, chooser, progress);
         candidates = program.candidates;
         usable = {program.schedule, made_of(program.schedule, request, chooser)};
+        if (!usable.made && program.without_folds) usable = {*program.without_folds, made_of(*program.without_folds, request, chooser)};
     }
     if (!usable.made) {
         const Derivation derived = derive(bound, target, expected_workloads(bound, extents), *model, progress);

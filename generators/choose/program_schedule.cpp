@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <thread>
 #include <tuple>
 
@@ -95,6 +96,37 @@ void share_effort(std::vector<Task> &tasks) {
     for (Task &t : tasks) t.effort = std::clamp(t.points * static_cast<double>(tasks.size()) / std::max(all, 1.0), least, 1.0);
 }
 
+// A fold among a program's own stages, as an algorithm: what earlier steps made is its input.
+Algorithm alone(const Algorithm &program, const Stage &fold) {
+    std::set<std::string> read;
+    const auto add_read = [&](const Expr &e) {
+        if (e.defined())
+            walk(e, [&](const Expr &n) {
+                if (n.kind() == ExprKind::load) read.insert(n->name);
+            });
+    };
+    for (const Expr &e : expressions_of(fold)) add_read(e);
+    for (const Dim &d : program.dims) add_read(d.size);
+    Algorithm made = program;
+    made.name = program.name + "." + fold.name;
+    made.steps = {fold}, made.outputs = names_of_results(fold), made.tensors.clear(), made.checks.clear();
+    const auto add = [&](const std::vector<Tensor> &tensors) {
+        for (const Tensor &t : tensors)
+            if (read.count(t.name)) made.tensors.push_back(t);
+    };
+    add(program.tensors);
+    for (const Step &step : program.steps) add(std::visit([](const auto &s) { return results_of(s); }, step));
+    return made;
+}
+
+std::vector<const Stage *> own_folds(const Algorithm &program) {
+    std::vector<const Stage *> folds;
+    for (const Stage &stage : program.stages())
+        if (std::holds_alternative<Reduce>(stage.body) && !scatters(stage) && !updates(stage) && program.half_bytes.empty())
+            folds.push_back(&stage);
+    return folds;
+}
+
 // Derives the tasks' schedules in children, one for each processor at a time. What comes out does not depend on how many there are.
 class Children {
 public:
@@ -153,7 +185,7 @@ private:
 ProgramDerivation program_schedule(const KernelRequest &request, const Extents &extents, const Target &target, CostModel &model,
                                    Chooser &chooser, const DeriveProgress &progress) {
     const Algorithm &declared = request.declared;
-    ProgramDerivation made{Schedule(declared.name), 0};
+    ProgramDerivation made{Schedule(declared.name), {}, 0};
     Extents dynamic = extents;
     const std::vector<ExpectedWorkload> usual = expected_workloads(request.bound, extents);
     if (!usual.empty())
@@ -161,11 +193,23 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
             if (!request.fixed.count(dim)) dynamic.emplace(dim, extent);
     // What is known of a callee at a call decides which schedule it takes; calls that differ in dynamic extents share one.
     std::map<Key, std::vector<CalledKernel>> called;
-    for (const CalledKernel &kernel : callees_of(declared, request.fixed, dynamic).all)
+    const Callees callees = callees_of(declared, request.fixed, dynamic);
+    for (const CalledKernel &kernel : callees.all)
         if (kernel.is_leaf()) called[key_of(*kernel.algorithm, kernel.fixed)].push_back(kernel);
     std::map<Key, KnobsByStage> derived;
     std::map<Key, Schedule> shipped;
     std::vector<Task> tasks;
+    std::set<Key> folds;
+    const auto add_folds = [&](const Algorithm &program, const Extents &fixed, const Extents &open) {
+        for (const Stage *fold : own_folds(program)) {
+            const auto kernel = std::make_shared<const Algorithm>(alone(program, *fold));
+            const Key key = key_of(*kernel, fixed);
+            if (folds.insert(key).second) tasks.push_back(task_of(key, {{kernel, fixed, open, {}, 1, false, {}}}));
+        }
+    };
+    add_folds(declared, request.fixed, dynamic);
+    for (const CalledKernel &kernel : callees.all)
+        if (!kernel.is_leaf()) add_folds(*kernel.algorithm, kernel.fixed, kernel.dynamic);
     for (const auto &[key, kernels] : called) {
         const CalledKernel &first = kernels.front();
         if (const Match match = chooser.applying(*first.algorithm, first.fixed); match.schedule) {
@@ -176,22 +220,35 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     }
     share_effort(tasks);
     Children(tasks, target, model).run(derived, [&](size_t candidates) { progress(made.candidates += candidates); });
-    const std::string name = declared.name + "/" + declared.numerics.name + "/" + target.name;
-    const Schedule own = tuned_schedule(name, vectors(declared, request.fixed, target), {}, Library(), target.features)
-                             .for_algorithm(declared.name, surface_hash(declared));
+    // What a program's stages take, apart from its calls.
+    bool with_folds = true;
+    const auto own_schedule = [&](const Algorithm &program, const Extents &fixed) {
+        KnobsByStage stages = vectors(program, fixed, target);
+        for (const Stage *fold : own_folds(program))
+            if (const auto it = derived.find(key_of(alone(program, *fold), fixed)); with_folds && it != derived.end())
+                stages.insert(it->second.begin(), it->second.end());
+        return tuned_schedule(program.name + "/" + program.numerics.name + "/" + target.name, stages, {}, Library(), target.features)
+            .for_algorithm(program.name, surface_hash(program));
+    };
     const auto match = [&](const std::string &scope, const Algorithm &callee, const Extents &fixed) -> std::optional<Schedule> {
         const Key key = key_of(callee, fixed);
         if (const auto it = shipped.find(key); it != shipped.end()) return it->second;
-        const auto of_callee = [&](const KnobsByStage &stages) {
-            return tuned_schedule(callee.name + "/" + callee.numerics.name + "/" + target.name, stages, {}, Library(), target.features)
+        if (const auto it = derived.find(key); it != derived.end()) {
+            const std::string own_name = callee.name + "/" + callee.numerics.name + "/" + target.name;
+            return tuned_schedule(own_name, without_packed_views(it->second, declared, scope), {}, Library(), target.features)
                 .for_algorithm(callee.name, surface_hash(callee));
-        };
-        if (const auto it = derived.find(key); it != derived.end()) return of_callee(without_packed_views(it->second, declared, scope));
+        }
         if (const Match applying = chooser.applying(callee, fixed); applying.schedule || callee.calls().empty()) return applying.schedule;
-        return of_callee(vectors(callee, fixed, target));  // its calls are matched below it
+        return own_schedule(callee, fixed);  // its calls are matched below it
     };
-    const AppliedSchedule applied = applied_schedule(own, declared, request.fixed, Library(), match);
-    made.schedule = flatten(own, applied.program, declared);
+    const auto whole = [&] {
+        const Schedule own = own_schedule(declared, request.fixed);
+        const AppliedSchedule applied = applied_schedule(own, declared, request.fixed, Library(), match);
+        return flatten(own, applied.program, declared);
+    };
+    made.schedule = whole();
+    with_folds = false;
+    if (!folds.empty()) made.without_folds = whole();
     return made;
 }
 

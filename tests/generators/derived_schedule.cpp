@@ -133,7 +133,7 @@ TEST_CASE("a program's callees have schedules of their own, for the extents of t
     CHECK(generator({"verify", folder.path() / "two_products.json", "--target", "avx2", "--derive-for", "B=128"}).code == 0);
 }
 
-TEST_CASE("callees of a layer that repeats have schedules of their own, too") {
+TEST_CASE("callees of a layer that repeats have schedules of their own, and so have a program's own folds") {
     const Cache cache;
     const TemporaryFolder folder;
     Builder p("product", Numerics{});
@@ -146,7 +146,8 @@ TEST_CASE("callees of a layer that repeats have schedules of their own, too") {
     const Algorithm layer = g.output("y", max(g.call("up", product, {x, w})[0], 0.0) * 0.5).build();
     Builder f("layers_of_products", Numerics{});
     const Dim B = f.dim("B"), C = f.dim("C", 64), D = f.dim("D", 64), L = f.dim("L", 3);
-    const Tile a = f.input("a", {B, C}), stack = f.input("stack", {L, C, D});
+    const Tile a = f.input("a", {B, C}), stack = f.input("stack", {L, C, D}), square = f.input("square", {C, D});
+    f.output("own", dot(a, square).named("sums") + 1.0);
     const Tile z = f.repeat("layers", layer, {.dim = "L", .carried = {{"x", "y"}}}, {a, stack})[0];
     const std::string file = folder.path() / "layers_of_products.json";
     std::ofstream(file) << to_json(f.output("z", z).build());
@@ -157,6 +158,7 @@ TEST_CASE("callees of a layer that repeats have schedules of their own, too") {
     CHECK(stages["layers"]["use"] == "none");
     CHECK(stages["layers.up.acc"].contains("vector"));
     CHECK(stages["layers.y"]["vector"].size() == 1);  // the layer's own
+    CHECK(stages["sums"].contains("micro"));
     CHECK(generator({"verify", file, "--target", "avx2", "--derive-for", "B=128"}).code == 0);
 }
 
