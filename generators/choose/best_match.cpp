@@ -229,8 +229,20 @@ Match Chooser::family(const Algorithm &declared, const Extents &fixed) {
     return matched(declared, fixed, [](Match &, const std::vector<std::string> &) { return false; });
 }
 
-Match Chooser::applying(const Algorithm &declared, const Extents &fixed, const Options &options) {
+Match Chooser::fitting(const Algorithm &declared, const Options &options, const Extents &fixed) {
     Match match = family_only_ ? family(declared, fixed) : best(declared, options, fixed);
+    if (match.how != Match::How::family || match.made) return match;
+    try {
+        match.made = std::make_shared<const MadeKernel>(make(*match.schedule, declared, fixed));
+    } catch (const UserError &error) {
+        match.passed_over.push_back(match.schedule->name() + ": " + error.what());
+        match.schedule.reset(), match.how = Match::How::none;
+    }
+    return match;
+}
+
+Match Chooser::applying(const Algorithm &declared, const Extents &fixed) {
+    Match match = family_only_ ? family(declared, fixed) : best(declared, {}, fixed);
     if (match.how != Match::How::family) return match;
     Trial trial = tried(*match.schedule, declared, fixed, match.made);
     if (!trial.made) {

@@ -74,11 +74,15 @@ public:
 
     // `fixed` are the dims that the kernel fixes.
     Match best(const Algorithm &declared, const Options &options, const Extents &fixed);
+    const Library &library() const { return library_; }
     // The family's alone.
     Match family(const Algorithm &declared, const Extents &fixed = {});
-    // Either of them, as `family_only` says, where a family's schedule is taken only if it applies: a callee, or an algorithm of a file,
-    // may have the name of one that it is not, and one schedule may not fit all options of its algorithm.
-    Match applying(const Algorithm &declared, const Extents &fixed, const Options &options = {});
+    // Either of them, as the constructor says, of an algorithm with options: one schedule of a family may not fit all of them, and is passed
+    // over then.
+    Match fitting(const Algorithm &declared, const Options &options, const Extents &fixed = {});
+    // Either of them, as the constructor says, where a family's schedule is taken only if it applies and takes no packed operands: a callee,
+    // or an algorithm of a file, may have the name of one that it is not. It has no options.
+    Match applying(const Algorithm &declared, const Extents &fixed);
 
     // UserError as applied_schedule.
     TakenSchedule take(const Schedule &schedule, const Algorithm &declared, const Extents &fixed);

@@ -93,8 +93,7 @@ private:
     void match() {
         const Algorithm &declared = request_.declared;
         if (options_.given || is_algorithm_file(options_.algorithm)) choice_.match = chooser_.applying(declared, request_.fixed);
-        // One schedule may not fit all options.
-        else if (!request_.options.empty()) choice_.match = chooser_.applying(declared, request_.fixed, request_.options);
+        else if (!request_.options.empty()) choice_.match = chooser_.fitting(declared, request_.options, request_.fixed);
         else if (options_.family_only) choice_.match = chooser_.family(declared, request_.fixed);
         else choice_.match = chooser_.best(declared, request_.options, request_.fixed);
         made_ = std::exchange(choice_.match.made, nullptr);

@@ -243,7 +243,7 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     };
     const auto whole = [&] {
         const Schedule own = own_schedule(declared, request.fixed);
-        const AppliedSchedule applied = applied_schedule(own, declared, request.fixed, Library(), match);
+        const AppliedSchedule applied = applied_schedule(own, declared, request.fixed, chooser.library(), match);
         return flatten(own, applied.program, declared);
     };
     made.schedule = whole();

@@ -1,6 +1,6 @@
 // A schedule for a program of calls that no artifact fits: each callee has one of its own, which ships or is derived for the extents of its
-// calls. Folds that stand between the calls have derived knobs of their own, and other stages go in vectors. A program that was derived as a
-// whole would be one space of hundreds of stages.
+// calls. Folds that stand between the calls have derived knobs of their own, and other stages go in vectors. A program that was derived as
+// a whole would be one space of hundreds of stages.
 #pragma once
 #include "autotune/search/derive.h"
 #include "generators/choose/best_match.h"
