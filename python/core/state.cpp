@@ -36,6 +36,18 @@ void expect_ok(TessStateStatus status, const TessStateError &error) {
     throw nb::python_error();
 }
 
+[[noreturn]] void refuse_argument(const std::string &message) {
+    TessStateError error{};
+    message.copy(error.text, sizeof error.text - 1);
+    expect_ok(TESS_STATE_ARGUMENT, error);
+    throw nb::python_error();
+}
+
+// The library takes texts that end with a 0.
+void check_text(const std::string &what, const std::string &text) {
+    if (text.find('\0') != std::string::npos) refuse_argument(what + ": expected text without a character 0, got one");
+}
+
 // Calls a function of the library without the interpreter's lock: it may wait for files, or for other threads that hold it.
 template <class Call>
 void without_lock(Call call) {
@@ -46,13 +58,6 @@ void without_lock(Call call) {
         status = call(&error);
     }
     expect_ok(status, error);
-}
-
-[[noreturn]] void refuse_argument(const std::string &message) {
-    TessStateError error{};
-    message.copy(error.text, sizeof error.text - 1);
-    expect_ok(TESS_STATE_ARGUMENT, error);
-    throw nb::python_error();
 }
 
 uint64_t nanoseconds(const std::optional<double> &seconds) {
@@ -113,6 +118,7 @@ public:
             if (t.extents[0] != there)
                 refuse_argument(what + ": expected " + std::to_string(there) + " pages, as pool 0 has, got " +
                                 std::to_string(t.extents[0]));
+            if (pool.row_stride < 0) refuse_argument(what + ": expected pages in ascending order, got a negative stride; pass a copy");
             if (pool.row_stride < pool.row_bytes) refuse_argument(what + ": its pages lie over each other");
             pieces.push_back({pool.data(), static_cast<uint64_t>(pool.row_bytes), static_cast<uint64_t>(pool.row_stride)});
             page_bytes += static_cast<uint64_t>(pool.row_bytes);
@@ -124,7 +130,7 @@ public:
         config.sequence_pages = sequence_pages > 0 ? sequence_pages : config.pages;
         config.steps = steps, config.prefix_tokens = prefix_tokens, config.outside_pages = outside_pages;
         config.piece = pieces.data(), config.pieces = static_cast<int32_t>(pieces.size());
-        if (folder) config.folder = folder->c_str();
+        if (folder) check_text("folder", *folder), config.folder = folder->c_str();
         if (outside_pages > 0 && !folder) {
             outside_.resize(static_cast<size_t>(outside_pages) * page_bytes);
             config.outside = outside_.data();
@@ -247,6 +253,7 @@ struct Named {
 
     Named(const std::vector<std::tuple<std::string, nb::object>> &given, bool writes) {
         for (const auto &[name, object] : given) {
+            check_text("a tensor's name", name);
             names.push_back(name);
             held.push_back(std::make_unique<Held>(object, "'" + name + "'", writes));
         }
@@ -259,6 +266,7 @@ struct Named {
 };
 
 TessStateHead head_of(const std::string &semantic_hash, int64_t step, uint64_t seed) {
+    check_text("semantic_hash", semantic_hash);
     TessStateHead head{};
     if (semantic_hash.size() >= sizeof head.semantic_hash)
         refuse_argument("semantic_hash: expected 'sha256:' and 64 digits, got " + std::to_string(semantic_hash.size()) + " characters");
@@ -309,6 +317,7 @@ void declare_states(nb::module_ &m) {
         "save_state",
         [](const std::string &path, const std::vector<std::tuple<std::string, nb::object>> &tensors, const std::string &semantic_hash,
            int64_t step, uint64_t seed) {
+            check_text("path", path);
             const Named named(tensors, false);
             const TessStateHead head = head_of(semantic_hash, step, seed);
             without_lock([&](auto *error) { return tess_state_save(path.c_str(), &head, named.tensors.data(), named.count(), error); });
@@ -317,6 +326,7 @@ void declare_states(nb::module_ &m) {
     m.def(
         "load_state",
         [](const std::string &path, const std::vector<std::tuple<std::string, nb::object>> &tensors, const std::string &semantic_hash) {
+            check_text("path", path);
             const Named named(tensors, true);
             TessStateHead head = head_of(semantic_hash, 0, 0);
             without_lock([&](auto *error) { return tess_state_load(path.c_str(), &head, named.tensors.data(), named.count(), error); });
@@ -326,6 +336,7 @@ void declare_states(nb::module_ &m) {
     m.def(
         "look_at_state",
         [](const std::string &path) {
+            check_text("path", path);
             TessStateHead head{};
             std::vector<Stored> stored;
             without_lock([&](auto *error) { return tess_state_look(path.c_str(), &head, keep_stored, &stored, error); });

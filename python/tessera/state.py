@@ -61,10 +61,13 @@ class Step:
         self.table, self.length, self.begin = table, length, begin
 
     def release(self) -> None:
-        """Lets go of what the step reads. A second time does nothing."""
-        if self._pages is not None:
-            self._pages.release(self._number)
-            self._pages = None
+        """Lets go of what the step reads. A second time does nothing. A step that nobody has any more is released too."""
+        pages, self._pages = getattr(self, "_pages", None), None
+        if pages is not None:
+            pages.release(self._number)
+
+    def __del__(self) -> None:
+        self.release()
 
     def __enter__(self) -> Step:
         return self
@@ -82,7 +85,8 @@ class Pages:
     steps           most steps that run at once
     prefix_tokens   most tokens of a sequence that `publish` keeps
     outside_pages   most pages outside: in the host's memory, or in files of `folder`
-    recover         sequences that an earlier process left in the folder are open, outside
+    recover         sequences that an earlier process left in the folder are open, outside: with the same pools in the same order. Without,
+                    what an earlier process left there is removed
     sync            files are forced to the disk
     thread          a thread moves pages; without, who waits does
     """
@@ -90,6 +94,10 @@ class Pages:
     def __init__(self, *pools: Any, page_tokens: int, sequences: int = 64, sequence_pages: int | None = None, steps: int = 4,
                  prefix_tokens: int = 0, outside_pages: int = 0, folder: str | os.PathLike[str] | None = None, recover: bool = False,
                  sync: bool = True, thread: bool = True) -> None:
+        if outside_pages == 0 and (folder is not None or recover):
+            raise StateError("state.argument", "folder and recover are for pages outside, of which outside_pages allows none; give it")
+        if recover and folder is None:
+            raise StateError("state.argument", "recover: expected the folder that an earlier process left, got none")
         self._core = _core.Pages(list(pools), page_tokens, sequences, sequence_pages or 0, steps, prefix_tokens, outside_pages,
                                  None if folder is None else os.fspath(folder), recover, sync, thread)
 
@@ -126,8 +134,13 @@ class Pages:
     def step(self, sequences: Sequence[int], entries: int | None = None) -> Step:
         """The tables of these sequences at one moment, pinned until `release`. `entries` is the width of the table; by default that of the
         longest."""
-        wide = max((self.info(s).pages for s in sequences), default=1) if entries is None else entries
-        return Step(self._core, *self._core.tables(sequences, wide))
+        while True:
+            wide = max([1, *(self.info(s).pages for s in sequences)]) if entries is None else entries
+            try:
+                return Step(self._core, *self._core.tables(sequences, wide))
+            except StateError as error:  # another thread may have reserved more meanwhile
+                if entries is not None or error.kind != "state.argument" or all(self.info(s).pages <= wide for s in sequences):
+                    raise
 
     def offload(self, sequence: int) -> None:
         """Begins to send a sequence outside."""

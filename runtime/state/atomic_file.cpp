@@ -21,6 +21,14 @@ TessStateStatus AtomicFile::begin(int folder, const char *name, TessStateError *
     if (std::strlen(name) > max_name)
         return refuse(error, TESS_STATE_ARGUMENT, "file '%.60s...': expected a name of at most %d characters, got %zu.", name, max_name,
                       std::strlen(name));
+    // A device or a link that a rename would put a file in place of.
+    struct stat there;
+    const bool is_there = fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_there && !S_ISREG(there.st_mode))
+        return refuse(error, TESS_STATE_ARGUMENT, "'%.200s': expected a regular file or none, got %s. Give the name of a file.", name,
+                      S_ISLNK(there.st_mode)   ? "a symbolic link"
+                      : S_ISDIR(there.st_mode) ? "a folder"
+                                               : "a device or pipe");
     folder_ = folder;
     std::snprintf(name_, sizeof name_, "%s", name);
     std::snprintf(beside_, sizeof beside_, "%.240s.new", name);
@@ -38,7 +46,8 @@ TessStateStatus AtomicFile::begin(int folder, const char *name, TessStateError *
         if (fstat(file, &opened) == 0 && fstatat(folder, beside_, &named, AT_SYMLINK_NOFOLLOW) == 0 && opened.st_ino == named.st_ino &&
             opened.st_dev == named.st_dev) {
             file_ = file;
-            if (ftruncate(file, 0) != 0) return refuse_file(error, "write", name, errno);
+            if (ftruncate(file, 0) != 0 || (is_there && fchmod(file, there.st_mode & 07777) != 0))
+                return refuse_file(error, "write", name, errno);
             return TESS_STATE_OK;
         }
         close(file);

@@ -30,7 +30,8 @@ typedef struct TessNamedTensor {
     TessTensor tensor;
 } TessNamedTensor;
 
-/** Writes a file in place of the one that is there. TESS_STATE_ARGUMENT: a name comes twice or is "__metadata__", a tensor is not as above;
+/** Writes a file in place of the one that is there. TESS_STATE_ARGUMENT: a name comes twice or is "__metadata__", a tensor is not as above,
+ *  what is there is no regular file;
  *  TESS_STATE_MEMORY, TESS_STATE_FILE, TESS_STATE_SPACE; TESS_STATE_BUSY where somebody else writes the same file now. After any of them
  *  the file that was there before is still there, but for a folder that could not be forced to the disk. */
 TessStateStatus tess_state_save(const char *path, const TessStateHead *head, const TessNamedTensor *tensors, int32_t count,

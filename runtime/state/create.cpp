@@ -199,7 +199,12 @@ private:
                 return;
             }
             known = {id, cache_->pages.make_outside(id)};
-            if (cache_->store.look(id, nullptr) == TESS_STATE_LOST) cache_->pages[known.block].lost = true, cache_->damaged++;
+            const TessStateStatus seen = cache_->store.look(id, error_);
+            if (seen == TESS_STATE_FOREIGN) {
+                status_ = seen;
+                return;
+            }
+            if (seen == TESS_STATE_LOST) cache_->pages[known.block].lost = true, cache_->damaged++;
         }
         Block &b = cache_->pages[known.block];
         b.refs++;

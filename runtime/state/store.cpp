@@ -185,12 +185,15 @@ TessStateStatus Store::look(uint64_t id, TessStateError *error) const {
     PageHeader header;
     const int64_t got = read_up_to(opened.file, &header, sizeof header);
     if (got < 0) return refuse_file(error, "read", name.text, errno);
-    if (got == sizeof header && std::memcmp(header.magic, page_magic, 8) == 0 && header.version == version &&
-        header.header_hash == hash_of(header) && header.id == id && header.bytes == page_bytes_ &&
-        header.tokens == static_cast<uint32_t>(page_tokens_) && opened.size() == sizeof header + page_bytes_)
-        return TESS_STATE_OK;
-    return refuse(error, TESS_STATE_LOST,
-                  "file '%s': expected a page of %" PRIu64 " bytes and %" PRId32 " tokens; it is cut, damaged or of another cache.",
+    const bool is_page = got == sizeof header && std::memcmp(header.magic, page_magic, 8) == 0 && header.version == version &&
+                         header.header_hash == hash_of(header) && header.id == id;
+    if (is_page && (header.bytes != page_bytes_ || header.tokens != static_cast<uint32_t>(page_tokens_)))
+        return refuse(error, TESS_STATE_FOREIGN,
+                      "file '%s': expected a page of %" PRIu64 " bytes and %" PRId32 " tokens, got one of %" PRIu64 " bytes and %" PRIu32
+                      " tokens. It is of another cache: create this one as that was, or give it a folder of its own.",
+                      name.text, page_bytes_, page_tokens_, header.bytes, header.tokens);
+    if (is_page && opened.size() == sizeof header + page_bytes_) return TESS_STATE_OK;
+    return refuse(error, TESS_STATE_LOST, "file '%s': expected a page of %" PRIu64 " bytes and %" PRId32 " tokens; it is cut or damaged.",
                   name.text, page_bytes_, page_tokens_);
 }
 

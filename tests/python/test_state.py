@@ -162,6 +162,40 @@ def test_mistakes_say_what_and_lose_nothing():
             state.Pages(*pools, page_tokens=4)
 
 
+def test_tables_of_sequences_without_tokens_have_an_entry():
+    pages = state.Pages(np.zeros((2, 3)), page_tokens=4, steps=1)
+    for sequences in ([pages.open()], []):
+        with pages.step(sequences) as step:
+            assert step.table.shape == (len(sequences), 1) and (step.table == -1).all()
+    for _ in range(3):
+        pages.step([])  # what nobody keeps is released
+
+
+def test_a_folder_of_other_pages_is_refused_and_kept(tmp_path):
+    def cache(width, recover=False):
+        return state.Pages(np.ones((4, width), "f4"), page_tokens=2, outside_pages=4, folder=tmp_path, recover=recover)
+
+    first = cache(4)
+    s = first.open(key=5)
+    first.reserve(s, 3)
+    first.commit(s, 3)
+    first.offload(s)
+    first.wait(s)
+    del first
+    with pytest.raises(StateError, match="another cache") as raised:
+        cache(5, recover=True)
+    assert raised.value.kind == "state.foreign"
+    again = cache(4, recover=True)
+    [found] = again.sequences
+    assert (found.key, found.length, found.where) == (5, 3, "outside")
+    again.prefetch(found.sequence)
+    again.wait(found.sequence)
+    for options in ({"folder": tmp_path}, {"recover": True}, {"recover": True, "outside_pages": 2}):
+        with pytest.raises(StateError) as raised:
+            state.Pages(np.zeros((2, 3)), page_tokens=4, **options)
+        assert raised.value.kind == "state.argument"
+
+
 def test_threads_use_one_manager(rng):
     pages = state.Pages(np.zeros((64, 2), "u1"), page_tokens=2, sequences=32)
 
@@ -204,6 +238,15 @@ def test_checkpoints_are_whole_or_refused(tmp_path, rng):
         np.testing.assert_array_equal(into["m"], before)
     with pytest.raises(StateError, match="gaps"):
         state.save(file, {"x": np.zeros((4, 4))[::2]})
+    for path in (tmp_path, os.devnull, tmp_path / "link", f"{file}\0x"):
+        if path == tmp_path / "link":
+            path.symlink_to(file)
+        with pytest.raises(StateError) as raised:
+            state.save(path, kept)
+        assert raised.value.kind == "state.argument", raised.value
+    file.chmod(0o600)
+    state.save(file, kept)
+    assert file.stat().st_mode & 0o777 == 0o600
     os.remove(file)
     with pytest.raises(StateError) as raised:
         state.look(file)
