@@ -77,11 +77,11 @@ public:
     const Library &library() const { return library_; }
     // The family's alone.
     Match family(const Algorithm &declared, const Extents &fixed = {});
-    // Either of them, as the constructor says, of an algorithm with options: one schedule of a family may not fit all of them, and is passed
-    // over then.
+    // Either of them, as the constructor says, of an algorithm with options: a family's schedule may not fit all of them, and is then
+    // passed over.
     Match fitting(const Algorithm &declared, const Options &options, const Extents &fixed = {});
-    // Either of them, as the constructor says, where a family's schedule is taken only if it applies and takes no packed operands: a callee,
-    // or an algorithm of a file, may have the name of one that it is not. It has no options.
+    // Either of them, as the constructor says, where a family's schedule is taken only if it applies and packs nothing ahead: a callee, or
+    // an algorithm of a file, may have the name of one that it is not. It has no options.
     Match applying(const Algorithm &declared, const Extents &fixed);
 
     // UserError as applied_schedule.
