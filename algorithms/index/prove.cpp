@@ -28,7 +28,9 @@ bool contains(const Expr &whole, const Expr &part) {
 
 class Prover {
 public:
-    explicit Prover(const Bounds &bounds) : b(bounds), max_steps(b.proof().depth++ ? max_nested_steps : max_proof_steps) {
+    // `in_steps`: quotients are estimated by in_steps_of. Both ways in one proof would take too many steps.
+    explicit Prover(const Bounds &bounds, bool in_steps = false)
+        : b(bounds), in_steps(in_steps), max_steps(b.proof().depth++ ? max_nested_steps : max_proof_steps) {
         if (b.proof().depth == 1) b.proof().steps = 0;
     }
     ~Prover() { b.proof().depth--; }
@@ -39,6 +41,7 @@ public:
         for (const Linear &fact : b.facts()) facts.push_back(&fact);
         return nonnegative(x, facts, 0);
     }
+    bool could_step = false;  // whether the other way may say more
 
 private:
     bool nonnegative(Linear x, const Facts &facts, int uses);
@@ -76,6 +79,7 @@ private:
     const Linear &form(const Expr &e) const { return linear_form(e, b); }
 
     const Bounds &b;
+    const bool in_steps;
     std::deque<Linear> made;
     const int max_steps;
     int steps = 0;
@@ -245,9 +249,11 @@ bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
     if (by_two_quotients(s, facts, uses) || by_whole_quotient(s, facts, uses)) return true;
     bool exact = d.is_constant() && multiple_of(y, b) % d.constant == 0;
     Linear scaled = s.sign < 0 || exact ? y : y - d + Linear(1);
+    const auto whole = in_steps ? in_steps_of(s) : std::nullopt;
+    if (whole) return nonnegative(s.inside * scaled + whole->first * d + (d - Linear(1)) * whole->second, facts, uses);
     if (nonnegative(s.inside * scaled + s.outside * d + d - Linear(1), facts, uses)) return true;
-    const auto steps_of = in_steps_of(s);
-    return steps_of && nonnegative(s.inside * scaled + steps_of->first * d + (d - Linear(1)) * steps_of->second, facts, uses);
+    could_step = could_step || in_steps_of(s);
+    return false;
 }
 
 // y/d >= z/d + c where y >= z + c*d: estimates of both would lose what they have in common.
@@ -345,8 +351,14 @@ bool reads_element(const Expr &load, const std::vector<Expr> &index) {
 }
 
 bool prove_nonnegative(const Linear &form, const Bounds &b) {
+    const bool is_nested = b.proof().depth > 0;
     try {
-        return Prover(b).nonnegative(form);
+        {
+            Prover prover(b);
+            if (prover.nonnegative(form)) return true;
+            if (is_nested || !prover.could_step) return false;
+        }
+        return Prover(b, true).nonnegative(form);
     } catch (LinearOverflow) { return false; }
 }
 

@@ -16,6 +16,7 @@
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera {
 
@@ -89,6 +90,7 @@ int run(const ImportLine &o) {
     report["shape"] = o.shape;
     report["operators"] = made.operators;
     report["folded"] = made.folded;
+    report["fixed_defaults"] = made.fixed_defaults;
     size_t bytes = 0;
     std::vector<SafeTensor> tensors;
     for (const onnx::Weight &w : made.weights) {
@@ -118,6 +120,9 @@ int run(const ImportLine &o) {
     std::cout << fmt::format("{}: {} nodes, of which {} follow from constants and shapes; {} stages and calls; {} weights, {:.1f} MB\n",
                              made.program.name, nodes, made.folded, made.program.steps.size(), tensors.size(),
                              static_cast<double>(bytes) / 1e6);
+    if (!made.fixed_defaults.empty())
+        std::cout << "  note: the program computes with the model's defaults of " << printable(join(made.fixed_defaults))
+                  << "; they are no inputs\n";
     for (const onnx::ImportedDim &d : made.dims)
         std::cout << fmt::format("  dim {}: {}, {}{}\n", d.name, d.origin,
                                  d.multiple_of > 1 ? fmt::format("a multiple of {}", d.multiple_of) : "at least 1",

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/transform/inline_calls.h"
 #include "compiler/abi/c_names.h"
 #include "support/text/printable.h"
 
@@ -46,11 +47,12 @@ std::vector<Tensor> tensors_of(const Algorithm &program) {
 // Extents as C computes them: of dims that a call decides d[i], of others what their sizes say.
 class ExtentsInC {
 public:
-    explicit ExtentsInC(const Algorithm &program) : program_(program) {
+    // Results of calls may have dims of the callee, which the program has when it is inlined.
+    explicit ExtentsInC(const Algorithm &program) : program_(inline_calls(program)) {
         for (const Tensor &t : tensors_of(program))
             for (size_t axis = 0; axis < t.dims.size(); axis++)
                 if (known_.insert(t.dims[axis]).second) {
-                    const Dim &dim = program.dim(t.dims[axis]);
+                    const Dim &dim = program_.dim(t.dims[axis]);
                     if (dim.kind != DimKind::fixed) all_.push_back(dim.name);
                     if (axis == 0 && t.role == Role::input) first_.insert(dim.name);
                 }
@@ -68,7 +70,7 @@ public:
     }
 
 private:
-    const Algorithm &program_;
+    const Algorithm program_;
     std::set<std::string> known_, first_;
     std::vector<std::string> all_, decided_;
     std::vector<std::pair<std::string, std::string>> texts_;

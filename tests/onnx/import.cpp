@@ -442,4 +442,78 @@ TEST_CASE("onnx: tensors in files of their own lie below the model's folder") {
     CHECK_THROWS_WITH(with("none.bin", "0"), Catch::Contains("error[onnx.file]"));
 }
 
+TEST_CASE("onnx: wrong ranks and missing inputs are refused by name") {
+    const auto scalar = value("x", {}), row = value("x", {{4, ""}}), picture = value("x", {{1, ""}, {3, ""}, {4, ""}});
+    const Message taps = integers("kernel_shape", {2});
+    for (const char *pool : {"AveragePool", "MaxPool", "LpPool"})
+        for (const Message &x : {scalar, row})
+            check_refused(model({node(pool, {"x"}, {"y"}, {taps})}, {x}, {"y"}), {}, {pool, "'x'", "at least 3", "the_y"});
+    for (const char *op : {"MaxUnpool", "ConvTranspose"})
+        for (const Message &x : {scalar, row})
+            check_refused(model({node(op, {"x", "w"}, {"y"}, {taps})}, {x}, {"y"}, {weights("w", {1})}), {}, {op, "at least 3"});
+    check_refused(model({node("DeformConv", {"x", "w", "w"}, {"y"})}, {scalar}, {"y"}, {weights("w", {1})}), {}, {"DeformConv", "axes"});
+    check_refused(model({node("ConvTranspose", {"x", "w"}, {"y"})}, {picture}, {"y"}, {weights("w", {1})}), {}, {"'w'", "at least 3"});
+    check_refused(model({node("LSTM", {"x", "w", "r"}, {"y"})}, {row}, {"y"}, {weights("w", {1, 4, 4}), weights("r", {1, 4, 1})}), {},
+                  {"LSTM", "at least 3"});
+    check_refused(model({node("InstanceNormalization", {"x", "w", "w"}, {"y"})}, {row}, {"y"}, {weights("w", {4})}), {}, {"at least 2"});
+    check_refused(model({node("Hardmax", {"x"}, {"y"})}, {scalar}, {"y"}), {}, {"Hardmax", "at least 1"});
+    check_refused(model({node("EyeLike", {"x"}, {"y"})}, {row}, {"y"}), {}, {"EyeLike", "at least 2"});
+    check_refused(model({node("Slice", {"x", "w"}, {"y"})}, {row}, {"y"}, {weights("w", {1})}), {}, {"Slice", "input 2 is left out"});
+    check_refused(model({node("Concat", {}, {"y"})}, {row}, {"y"}), {}, {"Concat", "input 0 is left out"});
+    check_refused(model({node("ConvTranspose", {"x", "w"}, {"y"}, {integers("strides", {})})}, {picture}, {"y"}, {weights("w", {3, 1, 2})}),
+                  {}, {"ConvTranspose", "strides"});
+}
+
+TEST_CASE("onnx: what no array can hold is refused") {
+    const auto range = [](float limit, float delta) {
+        return model({node("Range", {"a", "b", "d"}, {"y"})}, {}, {"y"}, {number("a", 0), number("b", limit), number("d", delta)});
+    };
+    check_refused(range(10, 0), {}, {"Range", "no number of elements"});
+    check_refused(range(std::nanf(""), 1), {}, {"Range", "no number of elements"});
+    check_refused(range(1e12F, 1), {}, {"Range", "no number of elements"});
+    Message repeats;
+    const int64_t huge[] = {int64_t{1} << 62};
+    repeats.number(1, 1).number(2, 7).text(8, "s").text(9, std::string(reinterpret_cast<const char *>(huge), sizeof huge));
+    check_refused(model({node("Tile", {"x", "s"}, {"y"})}, {value("x", {{0, "n"}})}, {"y"}, {repeats}), {}, {"Tile", "0 to 10^9"});
+    const auto zero = [](const char *name) { return Message().text(1, name).number(20, 2).number(3, 0); };
+    check_refused(
+        model({node("DepthToSpace", {"x"}, {"y"}, {zero("blocksize")})}, {value("x", {{1, ""}, {4, ""}, {2, ""}, {2, ""}})}, {"y"}), {},
+        {"DepthToSpace", "blocksize is 0"});
+    check_refused(model({node("Split", {"x"}, {"y"}, {zero("num_outputs")})}, {value("x", {{4, ""}})}, {"y"}), {}, {"num_outputs is 0"});
+}
+
+TEST_CASE("onnx: a name stands for one value, and the opset is one that is known") {
+    const auto x = value("x", {{4, ""}});
+    check_refused(model({node("Tanh", {"x"}, {"y"}), node("Relu", {"x"}, {"y"})}, {x}, {"y"}), {}, {"two values are called 'y'"});
+    check_refused(model({node("Tanh", {"x"}, {"y"})}, {x, x}, {"y"}), {}, {"two values are called 'x'"});
+    check_refused(model({node("Add", {"x", "w"}, {"y"})}, {x}, {"y"}, {weights("w", {4}), weights("w", {4})}), {}, {"two initializers"});
+    for (const int64_t opset : {int64_t{0}, int64_t{-5}, int64_t{99}, int64_t{1} << 40}) {
+        Message graph;
+        graph.message(1, node("Tanh", {"x"}, {"y"})).message(11, x).message(12, value("y", {}));
+        check_refused(Message().number(1, 8).message(7, graph).message(8, Message().number(2, opset)).bytes, {}, {"error[onnx.opset]"});
+        check_refused(Message().number(1, 8).message(7, graph).bytes, {}, {"says no opset"});
+    }
+    const std::string with_default = model({node("Add", {"x", "w"}, {"y"})}, {x, value("w", {{4, ""}})}, {"y"}, {weights("w", {4})});
+    CHECK(imported(with_default).fixed_defaults == std::vector<std::string>{"w"});
+}
+
+TEST_CASE("onnx: an extent that an option says is not other than the model's") {
+    const std::string bytes = model({node("Tanh", {"x"}, {"y"})}, {value("x", {{0, "n"}, {5, ""}})}, {"y"});
+    check_refused(bytes, {.shape = {{"x.1", 7}}}, {"--shape x.1=7", "the model has 5 there"});
+    check_refused(bytes, {.shape = {{"n", 5}}, .most = {{"n", 3}}}, {"--max says at most 3"});
+    check_refused(bytes, {.shape = {{"n", 5}}, .multiples = {{"n", 4}}}, {"--multiple says a multiple of 4"});
+    CHECK(imported(bytes, {.shape = {{"x.1", 5}, {"n", 8}}, .multiples = {{"n", 4}}, .most = {{"n", 8}}}).dims.empty());
+}
+
+// The row that an odd padding is more lies at the beginning, so the result is that of explicit pads (1, 0).
+TEST_CASE("onnx: odd padding of a transposed convolution with an output shape begins with the greater half") {
+    const auto x = value("x", {{1, ""}, {1, ""}, {3, ""}});
+    const std::vector<Message> w = {weights("w", {1, 1, 3})};
+    const auto with = [&](const Message &how) {
+        return imported(model({node("ConvTranspose", {"x", "w"}, {"y"}, {integers("strides", {2}), how})}, {x}, {"y"}, w));
+    };
+    Array data(DType::f32, {1, 1, 3}, {1, -2, 5});
+    CHECK(evaluated(with(integers("output_shape", {6})), data).values() == evaluated(with(integers("pads", {1, 0})), data).values());
+}
+
 }  // namespace tessera::test_onnx_import

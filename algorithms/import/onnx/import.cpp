@@ -8,6 +8,7 @@
 #include "algorithms/import/onnx/constants.h"
 #include "algorithms/import/onnx/exported.h"
 #include "algorithms/import/onnx/layers.h"
+#include "algorithms/import/onnx/needs.h"
 #include "algorithms/import/onnx/operators.h"
 #include "algorithms/import/onnx/outline.h"
 #include "algorithms/import/onnx/refusals.h"
@@ -163,10 +164,25 @@ private:
         return v;
     }
 
+    // That --shape does not say other than the model, --multiple or --max.
+    static void check_extent(const std::string &dim, int64_t given, std::optional<int64_t> there, std::optional<int64_t> multiple,
+                             std::optional<int64_t> most) {
+        std::string why;
+        if (there && *there != given) why = "the model has " + std::to_string(*there) + " there.";
+        else if (most && given > *most) why = "--max says at most " + std::to_string(*most) + ".";
+        else if (multiple && *multiple > 0 && given % *multiple) why = "--multiple says a multiple of " + std::to_string(*multiple) + ".";
+        if (!why.empty())
+            throw UserError("onnx.shape", "--shape " + dim + "=" + std::to_string(given) + ": " + why, "Say one of them, or export anew.");
+    }
+
     void declare_inputs() {
         std::map<std::string, Expr> symbols;
         for (const ValueInfo &info : model_.graph.inputs) {
-            if (model_.graph.initializers.count(info.name)) continue;
+            if (model_.graph.initializers.count(info.name)) {
+                // Before version 4 of the format every initializer had to be an input.
+                if (model_.ir_version >= 4) made_.fixed_defaults.push_back(info.name);
+                continue;
+            }
             const std::optional<DType> type = dtype_of(info.type);
             if (!info.is_tensor || !type) {
                 refusals_.unknown.insert(info.name);
@@ -195,6 +211,7 @@ private:
                 };
                 const std::optional<int64_t> given = said(options_.shape);
                 if (!e.number) dim_names_.insert(key);
+                if (given) check_extent(key, *given, e.number, said(options_.multiples), said(options_.most));
                 Expr size;
                 if (given) size = Expr(*given);
                 else if (e.number) size = Expr(*e.number);
@@ -360,6 +377,9 @@ private:
             if (!e.remedy().empty() && why.ends_with(e.remedy())) why = why.substr(0, why.size() - e.remedy().size());
             why.erase(why.find_last_not_of(' ') + 1);
             give_up(why, e.id() == bounds_id && e.remedy().empty() ? remedy_of_bounds() : e.remedy());
+        } catch (const std::bad_alloc &) { throw; } catch (const std::exception &e) {
+            // Inputs or attributes that no check of the operator told apart.
+            give_up(node.op + ": it cannot be built of these inputs and attributes: " + e.what(), "Check the exporter.");
         }
     }
 
@@ -442,6 +462,7 @@ private:
 
     std::vector<Value> apply(const Operator &op, const Node &node, const std::vector<Value> &inputs) {
         const int64_t opset = model_.opset(node.domain);
+        check_needs(Context(space_, node, inputs, opset, model_, this));
         bool constants = true, known = true;
         for (size_t i = 0; i < inputs.size(); i++) {
             if (!node.has_input(i)) continue;
@@ -469,7 +490,22 @@ private:
 
 }  // namespace
 
+// The newest opset whose operators the importer was read against.
+static constexpr int64_t newest_opset = 28;
+
+static void check_opset(const Model &model) {
+    const auto it = model.opsets.find("");
+    const auto is_onnx = [](const Node &n) { return n.domain.empty(); };
+    if (it == model.opsets.end() && std::none_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_onnx)) return;
+    if (it == model.opsets.end() || it->second < 1 || it->second > newest_opset)
+        throw UserError("onnx.opset",
+                        "the model " + (it == model.opsets.end() ? "says no opset" : "is of opset " + std::to_string(it->second)) +
+                            " of ONNX's own operators (opset_import); expected 1 to " + std::to_string(newest_opset) + ".",
+                        "Export it for one of these.");
+}
+
 Imported import_model(const Model &model, const ImportOptions &options) {
+    check_opset(model);
     if (std::optional<Imported> exported = import_exported(model, options)) return std::move(*exported);
     Walker plain(model, options);
     Imported whole = plain.whole();

@@ -30,6 +30,7 @@ struct Imported {
     std::map<std::string, std::string> inputs, outputs;  // names of the program -> names of the model
     std::vector<ImportedDim> dims;
     std::map<std::string, int64_t> operators;  // how often each was met
+    std::vector<std::string> fixed_defaults;   // inputs that have a default in the model, which is what the program computes with
     int64_t folded = 0;                        // nodes whose results are constants or follow from extents
 };
 

@@ -3,10 +3,12 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "algorithms/import/onnx/wire.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera::onnx {
 
@@ -165,7 +167,9 @@ struct Reader {
             case 5: {
                 TensorData t = tensor(bytes_of(field, place), place + ".initializer[" + std::to_string(g.initializers.size()) + "]");
                 const std::string name = t.name;
-                g.initializers.insert_or_assign(name, std::move(t));
+                if (!g.initializers.emplace(name, std::move(t)).second)
+                    throw UserError("onnx.graph", "the model, at " + place + ": two initializers are called '" + printable(name) +
+                                                      "'; expected one of each name. Export the model again.");
                 break;
             }
             case 11: g.inputs.push_back(value_info(bytes_of(field, place), place + ".input")); break;
@@ -175,7 +179,22 @@ struct Reader {
                                                   ": a sparse initializer; Tessera reads dense ones. Make it dense before exporting.");
             default: break;
             }
+        check_names(g, place);
         return g;
+    }
+
+    // Each name stands for one value of a graph; an input may have an initializer as its default.
+    static void check_names(const Graph &g, const std::string &place) {
+        std::set<std::string> inputs, made;
+        const auto twice = [&](const std::string &name) {
+            throw UserError("onnx.graph", "the model, at " + place + ": two values are called '" + printable(name) +
+                                              "'; expected one of each name. Export the model again.");
+        };
+        for (const ValueInfo &i : g.inputs)
+            if (!inputs.insert(i.name).second) twice(i.name);
+        for (const Node &n : g.nodes)
+            for (const std::string &o : n.outputs)
+                if (!o.empty() && (inputs.count(o) || g.initializers.count(o) || !made.insert(o).second)) twice(o);
     }
 
     std::pair<std::string, int64_t> opset(std::string_view bytes, const std::string &place) {

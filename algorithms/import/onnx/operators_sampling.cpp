@@ -268,6 +268,12 @@ std::vector<Value> transposed_convolution(Context &c) {
                                shape = c.node.integers("output_shape");
     std::vector<int64_t> pads = c.node.integers("pads", std::vector<int64_t>(2 * n, 0));
     const std::string automatic = c.node.text("auto_pad", "NOTSET");
+    if (w.rank() != x.rank() || (!shape.empty() && shape.size() != n) || strides.size() != n || dilations.size() != n ||
+        added.size() != n || pads.size() != 2 * n)
+        c.refuse("its kernel, strides, dilations and pads do not fit its " + std::to_string(n) + " axes of pixels.", "Check the exporter.");
+    if (std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s < 1; }) ||
+        std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d < 1; }) || group < 1)
+        c.refuse("a stride, dilation or group below 1.", "Check the exporter.");
     std::vector<Axis> taken;
     auto add = [&](const Expr &extent) {
         taken.push_back(c.new_axis(extent, taken));
@@ -285,7 +291,6 @@ std::vector<Value> transposed_convolution(Context &c) {
             const Expr wanted = shape.empty() ? in.extent * Expr(s) : Expr(shape[i]);
             const int64_t all = std::max<int64_t>(c.fixed({out - wanted, ""}, "its padding"), 0);
             pads[i] = automatic == "SAME_UPPER" ? all / 2 : all - all / 2;
-            if (automatic == "NOTSET") pads[i] = all / 2;
             pads[i + n] = all - pads[i];
             out = wanted;
         } else {

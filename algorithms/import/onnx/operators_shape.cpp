@@ -273,6 +273,10 @@ std::vector<Value> split(Context &c) {
     const Expr n = x.axes[axis].extent;
     if (sizes.empty()) {
         const auto parts = static_cast<int64_t>(c.node.outputs.size());
+        const int64_t said = c.node.integer("num_outputs", parts);
+        if (parts < 1 || said != parts)
+            c.refuse("its num_outputs is " + std::to_string(said) + ", and it has " + std::to_string(parts) + " outputs.",
+                     "Check the exporter.");
         const Expr each = (n + Expr(parts - 1)) / Expr(parts);
         for (int64_t i = 0; i < parts; i++) sizes.push_back(i + 1 < parts ? each : n - each * Expr(parts - 1));
     }
@@ -322,6 +326,12 @@ std::vector<Value> expand(Context &c) { return {broadcast_to(c, c.in(0), c.integ
 std::vector<Value> tile_handler(Context &c) {
     const Value &x = c.in(0);
     const std::vector<Expr> times = c.integers(1, "repeats");
+    if (times.size() != x.axes.size())
+        c.refuse("it has " + std::to_string(times.size()) + " repeats for " + std::to_string(x.axes.size()) + " axes.",
+                 "Check the exporter.");
+    for (const Expr &t : times)
+        if (const std::optional<int64_t> n = c.space.number(t); n && (*n < 0 || *n > most_extent))
+            c.refuse("it repeats an axis " + std::to_string(*n) + " times; expected 0 to 10^9.", "Check the exporter.", "onnx.extent");
     std::vector<Expr> extents;
     for (size_t i = 0; i < x.axes.size(); i++) extents.push_back(x.axes[i].extent * times.at(i));
     const std::vector<Axis> axes = c.new_axes(extents);
@@ -366,15 +376,18 @@ std::vector<Value> constant_of_shape(Context &c) {
 std::vector<Value> range(Context &c) {
     const Value &start = c.in(0);
     if (is_float(start.dtype)) {
-        const double a = c.reals(0, "start")[0], b = c.reals(1, "limit")[0], d = c.reals(2, "delta")[0];
-        const auto count = static_cast<int64_t>(std::max(std::ceil((b - a) / d), 0.0));
+        const double a = c.reals(0, "start").at(0), b = c.reals(1, "limit").at(0), d = c.reals(2, "delta").at(0);
+        const double steps = std::ceil((b - a) / d);
+        if (d == 0 || !std::isfinite(steps) || steps > static_cast<double>(most_extent))
+            c.refuse("its start, limit and delta say no number of elements up to 10^9.", "Check the exporter.", "onnx.extent");
+        const auto count = static_cast<int64_t>(std::max(steps, 0.0));
         std::vector<double> values;
         for (int64_t i = 0; i < std::min(count, most_known); i++) values.push_back(a + static_cast<double>(i) * d);
         if (count > most_known) c.refuse("it has " + std::to_string(count) + " elements.", "Give it as an initializer.");
         return {c.constant(Array(start.dtype, {count}, values))};
     }
-    const Expr a = c.integers(0, "start")[0], b = c.integers(1, "limit")[0];
-    const int64_t d = c.numbers(2, "delta")[0];
+    const Expr a = c.integers(0, "start").at(0), b = c.integers(1, "limit").at(0);
+    const int64_t d = c.numbers(2, "delta").at(0);
     if (d == 0) c.refuse("its step is 0.", "Check the exporter.");
     const Expr span = d > 0 ? b - a + Expr(d - 1) : a - b + Expr(-d - 1);
     const std::vector<Axis> axes = c.new_axes({max(span / Expr(d > 0 ? d : -d), Expr(0))});
@@ -396,7 +409,7 @@ std::vector<Value> eye_like(Context &c) {
 std::vector<Value> triangle(Context &c) {
     const Value &x = c.in(0);
     const bool upper = c.node.integer("upper", 1) != 0;
-    const Expr k = c.has(1) ? c.integers(1, "k")[0] : Expr(0);
+    const Expr k = c.has(1) ? c.integers(1, "k").at(0) : Expr(0);
     std::vector<Axis> axes;
     const Tile t = c.spread(x, axes);
     const Expr row = variable(axes[axes.size() - 2].dim), column = variable(axes.back().dim);
@@ -409,6 +422,8 @@ std::vector<Value> triangle(Context &c) {
 std::vector<Value> depth_space(Context &c) {
     const Value &x = c.in(0);
     const int64_t size = c.node.integer("blocksize");
+    if (size < 1 || size > most_known)
+        c.refuse("its blocksize is " + std::to_string(size) + "; expected 1 to " + std::to_string(most_known) + ".", "Check the exporter.");
     const bool to_space = c.node.op == "DepthToSpace", rows_first = c.node.text("mode", "DCR") == "DCR";
     const Expr n = x.axes.at(0).extent, depth = x.axes.at(1).extent, h = x.axes.at(2).extent, w = x.axes.at(3).extent, b(size);
     const std::vector<Axis> axes =

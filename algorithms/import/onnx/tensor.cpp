@@ -6,6 +6,7 @@
 #include "algorithms/import/onnx/model.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera::onnx {
 
@@ -62,10 +63,10 @@ std::string external_bytes(const TensorData &tensor, const Model &model, const s
     const auto location = tensor.external.find("location");
     if (location == tensor.external.end()) throw UserError("onnx.external", subject + ": its external data names no file ('location').");
     const std::filesystem::path path(location->second);
-    bool leaves = path.is_absolute() || path.empty();
+    bool leaves = path.is_absolute() || path.empty() || location->second.find('\0') != std::string::npos;
     for (const auto &part : path) leaves |= part == "..";
     if (leaves)
-        throw UserError("onnx.external", subject + ": its external data is in '" + location->second +
+        throw UserError("onnx.external", subject + ": its external data is in '" + printable(location->second) +
                                              "'; expected a file beside the model, below its folder.");
     std::string all = read_beneath(model.folder.empty() ? "." : model.folder, path, location->second,
                                    {"onnx", "external data of an ONNX model", "Split it.", size_t{1} << 34});
