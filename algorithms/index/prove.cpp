@@ -351,12 +351,11 @@ bool reads_element(const Expr &load, const std::vector<Expr> &index) {
 }
 
 bool prove_nonnegative(const Linear &form, const Bounds &b) {
-    const bool is_nested = b.proof().depth > 0;
     try {
         {
             Prover prover(b);
             if (prover.nonnegative(form)) return true;
-            if (is_nested || !prover.could_step) return false;
+            if (!prover.could_step) return false;
         }
         return Prover(b, true).nonnegative(form);
     } catch (LinearOverflow) { return false; }
