@@ -60,10 +60,8 @@ static Built first_loop(const Lowering &lowering, const Cursor &before, const Sc
     const Piece all = whole_at_loop(lowering, scope, at.stage(), dim, at.pieces);
     Scope inside = scope;
     std::vector<std::pair<std::string, Expr>> named;
-    for (Expr value : data_of_live_part(lowering, scope, at.stage(), dim, at.pieces)) {
-        for (const auto &[known, variable] : inside.limits)
-            value =
-                rewrite(value, [&, &known = known, &variable = variable](const Expr &e) { return equal(e, known) ? variable : Expr(); });
+    for (const Expr &data : data_of_live_part(lowering, scope, at.stage(), dim, at.pieces)) {
+        const Expr value = in_names_of_limits(data, inside);
         if (!has_load(value)) continue;
         named.emplace_back(names.unique(lowering.plain(dim) + ".live"), value);
         const Expr name = variable(named.back().first);

@@ -152,10 +152,10 @@ struct Chooser::Trial {
 };
 
 Chooser::Trial Chooser::tried(const Schedule &schedule, const Algorithm &declared, const Extents &fixed,
-                              std::shared_ptr<const MadeKernel> made) {
+                              std::shared_ptr<const MadeKernel> made, bool may_pack_ahead) {
     try {
         if (!made) made = std::make_shared<const MadeKernel>(make(schedule, declared, fixed));
-        if (!packs_ahead(made->compiled.kernel)) return {std::move(made), ""};
+        if (may_pack_ahead || !packs_ahead(made->compiled.kernel)) return {std::move(made), ""};
         return {nullptr, "it takes operands packed ahead of time, which changes the kernel's arguments, so it has to be named"};
     } catch (const UserError &error) { return {nullptr, error.what()}; }
 }
@@ -230,21 +230,16 @@ Match Chooser::family(const Algorithm &declared, const Extents &fixed) {
 }
 
 Match Chooser::fitting(const Algorithm &declared, const Options &options, const Extents &fixed) {
-    Match match = family_only_ ? family(declared, fixed) : best(declared, options, fixed);
-    if (match.how != Match::How::family || match.made) return match;
-    try {
-        match.made = std::make_shared<const MadeKernel>(make(*match.schedule, declared, fixed));
-    } catch (const UserError &error) {
-        match.passed_over.push_back(match.schedule->name() + ": " + error.what());
-        match.schedule.reset(), match.how = Match::How::none;
-    }
-    return match;
+    return tried_family(family_only_ ? family(declared, fixed) : best(declared, options, fixed), declared, fixed, true);
 }
 
 Match Chooser::applying(const Algorithm &declared, const Extents &fixed) {
-    Match match = family_only_ ? family(declared, fixed) : best(declared, {}, fixed);
+    return tried_family(family_only_ ? family(declared, fixed) : best(declared, {}, fixed), declared, fixed, false);
+}
+
+Match Chooser::tried_family(Match match, const Algorithm &declared, const Extents &fixed, bool may_pack_ahead) {
     if (match.how != Match::How::family) return match;
-    Trial trial = tried(*match.schedule, declared, fixed, match.made);
+    Trial trial = tried(*match.schedule, declared, fixed, match.made, may_pack_ahead);
     if (!trial.made) {
         match.passed_over.push_back(match.schedule->name() + ": " + trial.why);
         match.schedule.reset(), match.how = Match::How::none;

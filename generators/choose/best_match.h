@@ -100,7 +100,10 @@ private:
     PreparationObserver observer_;
     std::map<CalleeKey, Match> callees_;
 
-    Trial tried(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, std::shared_ptr<const MadeKernel> made = {});
+    Trial tried(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, std::shared_ptr<const MadeKernel> made = {},
+                bool may_pack_ahead = false);
+    // The match, or none where the family's schedule that it found makes no kernel.
+    Match tried_family(Match match, const Algorithm &declared, const Extents &fixed, bool may_pack_ahead);
     Match match_callee(const Algorithm &callee, const Extents &fixed);
     bool take_family(Match &match, const Algorithm &declared, const Extents &fixed, const std::vector<std::string> &names);
     Match matched(const Algorithm &declared, const Extents &fixed, const Tuned &tuned);

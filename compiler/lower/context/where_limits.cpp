@@ -73,12 +73,7 @@ Expr WhereOverPieces::located(const Expr &e) const {
         return load_or(where->buffer.name, n.type(), axes, n->args[rank], n->args[rank + 1]);
     });
     if (!there) return {};
-    return scope_.limits.empty() ? made : rewrite(made, [&](const Expr &n) -> Expr {
-        if (!has_load(n)) return {};
-        for (const auto &[value, name] : scope_.limits)
-            if (equal(value, n)) return name;
-        return {};
-    });
+    return in_names_of_limits(made, scope_);
 }
 
 Expr WhereOverPieces::slack(const Expr &comparison) const {
@@ -169,6 +164,15 @@ void WhereOverPieces::add_data(const Expr &where, const std::string &dim, std::v
 }
 
 }  // namespace
+
+Expr in_names_of_limits(const Expr &e, const Scope &scope) {
+    return scope.limits.empty() ? e : rewrite(e, [&](const Expr &n) -> Expr {
+        if (!has_load(n)) return {};
+        for (const auto &[value, name] : scope.limits)
+            if (equal(value, n)) return name;
+        return {};
+    });
+}
 
 std::vector<Expr> data_in_limits(const Lowering &lowering, const Scope &scope, const Expr &where, const std::string &dim,
                                  const Pieces &pieces) {

@@ -26,6 +26,8 @@ std::optional<Limits> where_may_hold(const Lowering &lowering, const Scope &scop
 std::optional<Limits> where_holds(const Lowering &lowering, const Scope &scope, const Expr &where, const std::string &dim,
                                   const Pieces &pieces);
 
+// The expression with the names that `scope` has for what data says of limits.
+Expr in_names_of_limits(const Expr &e, const Scope &scope);
 // What data says in the comparisons that limit `dim`: terms with elements of tensors, as they are computed here.
 std::vector<Expr> data_in_limits(const Lowering &lowering, const Scope &scope, const Expr &where, const std::string &dim,
                                  const Pieces &pieces);
