@@ -72,6 +72,8 @@ int main(int argc, char **argv) {
         .add("conv2d_bias_relu_nhwc", "y[N, P, Q, O] = relu(conv2d_nhwc + b[O])", tessera::window_options(), library::conv2d_bias_relu_nhwc)
         .add("conv2d_nchw", "y[N, O, P, Q] = sum over R, S, C of x[N, C, H, W] through windows, times w[O, C, R, S]",
              tessera::window_options(), library::conv2d_nchw)
+        .add("conv3d_ndhwc", "y[N, U, P, Q, O] = sum over T, R, S, C of x[N, D, H, W, C] through windows, times w[T, R, S, C, O]",
+             tessera::window_options(), library::conv3d_ndhwc)
         .add("grouped_conv2d_nhwc", "conv2d_nhwc by groups: y[N, P, Q, G, O] of x[N, H, W, G, C], w[R, S, G, C, O]",
              tessera::window_options(), library::grouped_conv2d_nhwc)
         .add("depthwise_conv2d_nhwc", "y[N, P, Q, C] = sum over R, S of x[N, H, W, C] through windows, times w[R, S, C]",
@@ -90,8 +92,10 @@ int main(int argc, char **argv) {
         .family("pooling and resizing")
         .add("global_average_pool_nhwc", "y[N, C] = mean over H, W of x[N, H, W, C]", library::global_average_pool_nhwc)
         .add("resize_nearest_nhwc", "y[N, P, Q, C] = x[N, floor(p H / P), floor(q W / Q), C]", library::resize_nearest_nhwc)
-        .add("resize_bilinear_nhwc", "y[N, P, Q, C] = x[N, H, W, C] between the nearest rows and columns", library::bilinear_options(),
+        .add("resize_bilinear_nhwc", "y[N, P, Q, C] = x[N, H, W, C] between the nearest rows and columns", library::resize_options(),
              library::resize_bilinear_nhwc)
+        .add("resize_bicubic_nhwc", "y[N, P, Q, C] = x[N, H, W, C] between the four nearest rows and columns", library::resize_options(),
+             library::resize_bicubic_nhwc)
         .family("sums")
         .add("column_sum", "y[N] = sum over M of x[M, N]", library::column_sum)
         .add("cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N", library::cumulative_sum)

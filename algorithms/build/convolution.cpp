@@ -25,11 +25,11 @@ std::vector<Option> window_options() {
 }
 
 Dim padded_dim(const std::string &name, const Dim &in, const Window &window) {
-    return derived_dim(name, extent(in.name) + Expr(2 * window.padding));
+    return derived_dim(name, extent(in.name) + Expr(window.padded()));
 }
 
 Dim positions_dim(const std::string &name, const Dim &in, const Dim &taps, const Window &window) {
-    Expr room = extent(in.name) - Expr(window.dilation) * extent(taps.name) + Expr(2 * window.padding + window.dilation - 1);
+    Expr room = extent(in.name) - Expr(window.dilation) * extent(taps.name) + Expr(window.padded() + window.dilation - 1);
     return derived_dim(name, room / Expr(window.stride) + 1);
 }
 
@@ -45,14 +45,19 @@ static void check_has(const char *function, const Tile &x, const Dim &d) {
 }
 
 Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside, Span caller) {
+    return pad(x, from, to, std::vector<Window>(from.size(), window), outside, caller);
+}
+
+Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const std::vector<Window> &each, double outside,
+         Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     Tile moved = x;
     Expr inside;
     for (size_t i = 0; i < from.size(); i++) {
         check_has("pad", x, from[i]);
-        Expr at = variable(x.builder().dim(to[i]).name) - Expr(window.padding);
+        Expr at = variable(x.builder().dim(to[i]).name) - Expr(each[i].padding);
         moved = moved.at({{from[i].name, at}}, replaced(moved.dims(), from[i].name, to[i].name));
-        if (window.padding == 0) continue;
+        if (each[i].padded() == 0) continue;
         Expr here = Expr(0) <= at && at < extent(from[i].name);
         inside = inside.defined() ? inside && here : here;
     }
@@ -76,14 +81,19 @@ Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &
     return x.at({{padded.name, at}}, dims);
 }
 
-Windows2d windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside,
-                    Span caller) {
+Windows windows_over(const Tile &x, const std::vector<WindowDim> &dims, double outside, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
-    const Dim HP = padded_dim("HP", H, window), WP = padded_dim("WP", W, window);
-    const Dim P = positions_dim("P", H, R, window), Q = positions_dim("Q", W, S, window);
-    const Tile padded = pad(x, {H, W}, {HP, WP}, window, outside).named("padded");
-    const Tile rows = windows(padded, HP, P, R, window);
-    return {windows(rows, WP, Q, S, window), HP, WP, P, Q};
+    Windows made;
+    std::vector<Dim> from;
+    std::vector<Window> each;
+    for (const WindowDim &d : dims) {
+        from.push_back(d.in), each.push_back(d.window);
+        made.padded.push_back(padded_dim(d.in.name + "P", d.in, d.window));
+        made.positions.push_back(positions_dim(d.positions, d.in, d.taps, d.window));
+    }
+    made.tile = pad(x, from, made.padded, each, outside).named("padded");
+    for (size_t i = 0; i < dims.size(); i++) made.tile = windows(made.tile, made.padded[i], made.positions[i], dims[i].taps, each[i]);
+    return made;
 }
 
 static std::vector<Dim> joined(std::vector<Dim> taps, const std::vector<Dim> &channels) {
@@ -91,72 +101,131 @@ static std::vector<Dim> joined(std::vector<Dim> taps, const std::vector<Dim> &ch
     return taps;
 }
 
-Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const std::vector<Dim> &channels,
-            const Window &window, Span caller) {
-    const SpanScope line = SpanScope::entered(caller);
-    return dot(windows2d(x, H, W, R, S, window).tile, w, joined({R, S}, channels));
+static std::vector<Dim> taps_of(const std::vector<WindowDim> &dims) {
+    std::vector<Dim> taps;
+    for (const WindowDim &d : dims) taps.push_back(d.taps);
+    return taps;
 }
 
-Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window, Span caller) {
+Tile conv(const Tile &x, const Tile &w, const std::vector<WindowDim> &dims, const std::vector<Dim> &channels, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
-    Dim LP = padded_dim("LP", L, window);
-    Tile padded = pad(x, {L}, {LP}, window).named("padded");
-    return dot(windows(padded, LP, positions_dim("P", L, R, window), R, window), w, joined({R}, channels));
+    return dot(windows_over(x, dims).tile, w, joined(taps_of(dims), channels));
 }
 
 namespace {
 
-// One dim of a transposed convolution. Tap t + stride i of those of position p + padding = stride h + t reaches it from h - i.
+// One dim of a transposed convolution. Position p is reached by tap t of the element (p + padding - t dilation) / stride, where that is
+// whole: without dilation by the taps (p + padding) % stride + stride i, of which there are fewer.
 struct Reached {
     Dim positions, visited;
     Expr element, tap, inside;
 };
 
-Reached reached(Builder &f, const std::string &name, const Dim &in, const Dim &taps, const Window &window, int64_t end) {
-    const Expr s(window.stride);
+Reached reached(Builder &f, const WindowDim &d, int64_t end) {
+    const Window &window = d.window;
+    const Expr s(window.stride), in = extent(d.in.name), taps = extent(d.taps.name);
+    const bool dilated = window.dilation != 1;
     Reached r;
-    r.positions = f.dim(derived_dim(name, (extent(in.name) - 1) * s + extent(taps.name) + Expr(end - 2 * window.padding)));
-    r.visited = f.dim(derived_dim(taps.name + "V", (extent(taps.name) + s - 1) / s));
-    const Expr at = variable(name) + Expr(window.padding), i = variable(r.visited.name);
+    const Expr reach = dilated ? Expr(window.dilation) * taps + Expr(1 - window.dilation) : taps;
+    r.positions = f.dim(derived_dim(d.positions, (in - 1) * s + reach + Expr(end - window.padded())));
+    r.visited = f.dim(derived_dim(d.taps.name + "V", dilated ? taps : (taps + s - 1) / s));
+    const Expr at = variable(d.positions) + Expr(window.padding), i = variable(r.visited.name);
+    if (dilated) {
+        const Expr from_start = at - i * Expr(window.dilation);
+        r.element = from_start / s, r.tap = i;
+        r.inside = Expr(0) <= from_start && r.element < in && from_start % s == Expr(0);
+        return r;
+    }
     r.element = at / s - i, r.tap = at % s + s * i;
-    r.inside = Expr(0) <= r.element && r.element < extent(in.name) && r.tap < extent(taps.name);
+    r.inside = Expr(0) <= r.element && r.element < in && r.tap < taps;
     return r;
 }
 
 }  // namespace
 
-Tile transposed_conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S,
-                       const std::vector<Dim> &channels, const Window &window, int64_t end, Span caller) {
+Tile transposed_conv(const Tile &x, const Tile &w, const std::vector<WindowDim> &dims, const std::vector<Dim> &channels,
+                     const std::vector<int64_t> &end, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     Builder &f = x.builder();
-    const Reached rows = reached(f, "P", H, R, window, end), columns = reached(f, "Q", W, S, window, end);
-    const Expr inside = rows.inside && columns.inside;
-    const auto seen = [&](const Tile &tile, const Dim &row, const Expr &r, const Dim &column, const Expr &c) {
-        std::vector<std::string> dims = replaced(replaced(tile.dims(), row.name, "P"), column.name, "Q");
-        dims.push_back(rows.visited.name), dims.push_back(columns.visited.name);
-        const Tile moved = tile.at({{row.name, r}, {column.name, c}}, dims);
-        return cast(f.numerics().accumulate, Tile(&f, read_where(moved.value(), inside), dims));
+    std::vector<Reached> each;
+    std::vector<Dim> visited;
+    std::vector<std::string> reaching;
+    Expr inside;
+    for (size_t i = 0; i < dims.size(); i++) {
+        check_has("transposed_conv", x, dims[i].in), check_has("transposed_conv", w, dims[i].taps);
+        each.push_back(reached(f, dims[i], i < end.size() ? end[i] : 0));
+        visited.push_back(each[i].visited);
+        reaching.push_back(dims[i].positions);
+        inside = inside.defined() ? inside && each[i].inside : each[i].inside;
+    }
+    for (const Dim &d : visited) reaching.push_back(d.name);
+    const auto seen = [&](const Tile &tile, bool of_w) {
+        std::vector<std::string> names = tile.dims();
+        std::vector<std::pair<std::string, Expr>> index;
+        for (size_t i = 0; i < dims.size(); i++) {
+            const std::string &own = of_w ? dims[i].taps.name : dims[i].in.name;
+            names = replaced(names, own, dims[i].positions);
+            index.emplace_back(own, of_w ? each[i].tap : each[i].element);
+        }
+        for (const Dim &d : visited) names.push_back(d.name);
+        const Tile moved = tile.at({index.begin(), index.end()}, names);
+        return cast(f.numerics().accumulate, Tile(&f, read_where(moved.value(), inside), names));
     };
-    const std::vector<Dim> taps = joined({rows.visited, columns.visited}, channels);
-    return f.fold(dot_monoid(f.numerics().accumulate), {seen(x, H, rows.element, W, columns.element), seen(w, R, rows.tap, S, columns.tap)},
-                  names_of(taps), Tile(&f, inside, {"P", "Q", rows.visited.name, columns.visited.name}))[0];
+    return f.fold(dot_monoid(f.numerics().accumulate), {seen(x, false), seen(w, true)}, names_of(joined(visited, channels)),
+                  Tile(&f, inside, reaching))[0];
 }
 
-static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S) {
-    return x.builder().fold(monoid, {x}, {R.name, S.name})[0];
+static Tile pool(const Monoid &monoid, const Tile &x, const std::vector<WindowDim> &dims) {
+    return x.builder().fold(monoid, {x}, names_of(taps_of(dims)))[0];
+}
+
+Tile max_pool(const Tile &x, const std::vector<WindowDim> &dims, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    const double least = is_float(x.dtype()) ? -INFINITY : static_cast<double>(traits_of(x.dtype()).lowest);
+    return pool(max_monoid(x.dtype()), windows_over(x, dims, least).tile, dims);
+}
+
+Tile average_pool(const Tile &x, const std::vector<WindowDim> &dims, bool counts_padding, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    const Tile taken = windows_over(x, dims).tile;
+    Expr count;
+    std::vector<std::string> of;
+    for (const WindowDim &d : dims) {
+        Expr one = extent(d.taps.name);
+        if (!counts_padding && d.window.padded() != 0) {  // taps t with 0 <= begin + t dilation < |in|
+            const Expr begin = variable(d.positions) * Expr(d.window.stride) - Expr(d.window.padding), step(d.window.dilation);
+            one = max(min((extent(d.in.name) - begin + step - 1) / step, one) - max((step - 1 - begin) / step, Expr(0)), Expr(0));
+            of.push_back(d.positions);
+        }
+        count = count.defined() ? count * one : one;
+    }
+    return pool(sum_monoid(x.dtype()), taken, dims) / Tile(&x.builder(), cast(x.dtype(), count), of);
+}
+
+static std::vector<WindowDim> both(const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
+    return {{H, R, window, "P"}, {W, S, window, "Q"}};
+}
+
+Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const std::vector<Dim> &channels,
+            const Window &window, Span caller) {
+    return conv(x, w, both(H, W, R, S, window), channels, caller);
+}
+
+Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window, Span caller) {
+    return conv(x, w, {{L, R, window, "P"}}, channels, caller);
+}
+
+Tile transposed_conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S,
+                       const std::vector<Dim> &channels, const Window &window, int64_t end, Span caller) {
+    return transposed_conv(x, w, both(H, W, R, S, window), channels, {end, end}, caller);
 }
 
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, Span caller) {
-    const SpanScope line = SpanScope::entered(caller);
-    const double least = is_float(x.dtype()) ? -INFINITY : static_cast<double>(traits_of(x.dtype()).lowest);
-    return pool(max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, least).tile, R, S);
+    return max_pool(x, both(H, W, R, S, window), caller);
 }
 
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, Span caller) {
-    const SpanScope line = SpanScope::entered(caller);
-    Tile taken = windows2d(x, H, W, R, S, window).tile;
-    Tile taps(&x.builder(), cast(x.dtype(), extent(R.name) * extent(S.name)), {});
-    return pool(sum_monoid(x.dtype()), taken, R, S) / taps;
+    return average_pool(x, both(H, W, R, S, window), true, caller);
 }
 
 }  // namespace tessera

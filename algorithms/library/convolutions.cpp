@@ -39,6 +39,15 @@ Algorithm conv2d_nhwc(const Numerics &n, const Options &o) {
     return i.f.output("y", conv2d(x, w, i.H, i.W, R, S, {i.C}, i.window)).build();  // (N, P, Q, O)
 }
 
+Algorithm conv3d_ndhwc(const Numerics &n, const Options &o) {
+    Builder f("conv3d_ndhwc", n);
+    Dim N = f.dim("N"), D = f.dim("D"), H = f.dim("H"), W = f.dim("W"), C = f.dim("C"), T = taps(f, "T"), R = taps(f, "R"), S = taps(f, "S");
+    Tile x = f.input("x", {N, D, H, W, C});
+    Tile w = f.input("w", {T, R, S, C, f.dim("O")});
+    const Window window = window_of(o);
+    return f.output("y", conv(x, w, {{D, T, window, "U"}, {H, R, window, "P"}, {W, S, window, "Q"}}, {C})).build();  // (N, U, P, Q, O)
+}
+
 Algorithm conv2d_bias_relu_nhwc(const Numerics &n, const Options &o) {
     Image i("conv2d_bias_relu_nhwc", n, o);
     Dim R = taps(i.f, "R"), S = taps(i.f, "S"), O = i.f.dim("O");
@@ -101,6 +110,7 @@ Algorithm depthwise_conv2d_fused_nhwc(const Numerics &n, const Options &o) {
 std::vector<Option> transposed_conv_options() {
     std::vector<Option> all = {{"stride", "step between what neighbours add to", 1, 1, 64},
                                {"padding", "positions left out at each end", 0, 0, 64},
+                               {"dilation", "step between taps", 1, 1, 64},
                                {"end", "positions added at the end", 0, 0, 63}};
     for (const Option &o : epilogue_options()) all.push_back(o);
     return all;

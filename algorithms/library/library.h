@@ -103,6 +103,7 @@ Algorithm conv1d(const Numerics &n, const Options &o);                 // y[N, P
 Algorithm conv2d_nhwc(const Numerics &n, const Options &o);            // y[N, P, Q, O] of x[N, H, W, C], w[R, S, C, O]
 Algorithm conv2d_bias_relu_nhwc(const Numerics &n, const Options &o);  // relu of that plus b[O]
 Algorithm conv2d_nchw(const Numerics &n, const Options &o);            // y[N, O, P, Q] of x[N, C, H, W], w[O, C, R, S]
+Algorithm conv3d_ndhwc(const Numerics &n, const Options &o);           // y[N, U, P, Q, O] of x[N, D, H, W, C], w[T, R, S, C, O]
 Algorithm grouped_conv2d_nhwc(const Numerics &n, const Options &o);    // y[N, P, Q, G, O] of x[N, H, W, G, C], w[R, S, G, C, O]
 Algorithm depthwise_conv2d_nhwc(const Numerics &n, const Options &o);  // y[N, P, Q, C] of x[N, H, W, C], w[R, S, C]
 Algorithm max_pool2d_nhwc(const Numerics &n, const Options &o);        // y[N, P, Q, C] of x[N, H, W, C]
@@ -140,7 +141,9 @@ std::vector<Option> causal_conv1d_options();
 Algorithm resize_nearest_nhwc(const Numerics &n);  // of row floor(p H / P), and so along W
 // Between the two nearest rows and columns: p is at (p + 1/2) H / P - 1/2, at least 0, or with align_corners at p (H - 1) / (P - 1).
 Algorithm resize_bilinear_nhwc(const Numerics &n, const Options &o);
-std::vector<Option> bilinear_options();
+// Of the four nearest rows and columns, by Keys's kernel with a = -0.75, or -0.5 with antialias.
+Algorithm resize_bicubic_nhwc(const Numerics &n, const Options &o);
+std::vector<Option> resize_options();  // of both
 
 // folds.cpp
 Algorithm column_sum(const Numerics &n);      // y[N] = sum over M of x[M, N]

@@ -1,3 +1,4 @@
+#include "algorithms/build/resize.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 
@@ -15,53 +16,36 @@ struct Images {  // x[N, H, W, C], of which y[N, P, Q, C] is made
     Dim N, H, W, C, P, Q;
     Tile x;
 
-    Tile at(const Expr &row, const Expr &column) const { return x.at({{"H", row}, {"W", column}}, {"N", "P", "Q", "C"}); }
+    Algorithm resized(const Resize &how) {
+        const Tile wide = resize(x, W, Q, how);
+        const bool is_one_stage = how.by != Interpolation::cubic && !how.antialias;
+        const Tile y = resize(is_one_stage ? wide : wide.named("wide"), H, P, how);
+        return f.output("y", broadcast(y, {N, P, Q, C})).build();
+    }
 };
 
-Expr whole(const Expr &e) { return cast(DType::i64, e); }
-
-// Where position p of `to` falls between elements of `from`: a fraction of whole numbers, so nothing is rounded before the weight is.
-struct Between {
-    Tile element;  // (to) i64, from 0 up
-    Tile weight;   // (to) of the element after it
-};
-
-Between between(Builder &f, const Dim &from, const Dim &to, bool align_corners) {
-    const Expr p = whole(variable(to.name)), in = whole(extent(from.name)), out = whole(extent(to.name)), one = constant_int(DType::i64, 1);
-    const Expr zero = constant_int(DType::i64, 0), two = constant_int(DType::i64, 2);
-    const Expr above = align_corners ? p * (in - one) : max((two * p + one) * in - out, zero);  // half a pixel: (p + 1/2) in / out - 1/2
-    const Expr below = align_corners ? max(out - one, one) : two * out;
-    const Tile element = f.tile(above / below, {to}).named(from.name + "_element");
-    const DType type = f.numerics().compute;
-    const Tile weight = f.tile(cast(type, above % below) / cast(type, below), {to}).named(from.name + "_weight");
-    return {element, weight};
-}
+Coordinates coordinates(const Options &o) { return o.at("align_corners") ? Coordinates::align_corners : Coordinates::half_pixel; }
 
 }  // namespace
 
 Algorithm resize_nearest_nhwc(const Numerics &n) {
-    Images i("resize_nearest_nhwc", n);
-    const auto nearest = [&](const Dim &from, const Dim &to) {
-        const Expr element = whole(variable(to.name)) * whole(extent(from.name)) / whole(extent(to.name));
-        return bounded(i.f.tile(element, {to}).named(from.name + "_element").value(), Expr(0), extent(from.name));
-    };
-    return i.f.output("y", i.at(nearest(i.H, i.P), nearest(i.W, i.Q))).build();  // (N, P, Q, C)
+    return Images("resize_nearest_nhwc", n).resized({Interpolation::nearest, Coordinates::asymmetric, Rounding::floor});
 }
 
-std::vector<Option> bilinear_options() { return {yes_or_no("align_corners", "the first and last elements of x and y fall on each other")}; }
+std::vector<Option> resize_options() {
+    return {yes_or_no("align_corners", "the first and last elements of x and y fall on each other"),
+            yes_or_no("antialias", "what shrinks skips no element, as Pillow does it; not with align_corners")};
+}
 
 Algorithm resize_bilinear_nhwc(const Numerics &n, const Options &o) {
-    Images i("resize_bilinear_nhwc", n);
-    const Between rows = between(i.f, i.H, i.P, o.at("align_corners")), columns = between(i.f, i.W, i.Q, o.at("align_corners"));
-    const auto clamped = [](const Tile &element, int64_t more, const Dim &from) {
-        return bounded(element.value() + constant_int(DType::i64, more), Expr(0), extent(from.name));
-    };
-    const auto mixed = [](const Tile &a, const Tile &b, const Tile &weight) { return a * (1 - weight) + b * weight; };
-    const auto row = [&](int64_t more) {
-        const Expr at = clamped(rows.element, more, i.H);
-        return mixed(i.at(at, clamped(columns.element, 0, i.W)), i.at(at, clamped(columns.element, 1, i.W)), columns.weight);
-    };
-    return i.f.output("y", broadcast(mixed(row(0), row(1), rows.weight), {i.N, i.P, i.Q, i.C})).build();
+    return Images("resize_bilinear_nhwc", n)
+        .resized({.by = Interpolation::linear, .coordinates = coordinates(o), .antialias = o.at("antialias") != 0});
+}
+
+Algorithm resize_bicubic_nhwc(const Numerics &n, const Options &o) {
+    const bool antialias = o.at("antialias") != 0;
+    return Images("resize_bicubic_nhwc", n)
+        .resized({.by = Interpolation::cubic, .coordinates = coordinates(o), .cubic = antialias ? -0.5 : -0.75, .antialias = antialias});
 }
 
 }  // namespace tessera::library

@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "algorithms/build/convolution.h"
 #include "algorithms/build/indexing.h"
 #include "algorithms/build/quantized.h"
 #include "algorithms/build/random.h"
@@ -304,47 +303,6 @@ void declare_weights(nb::module_ &m) {
         "dequantize", [](const Quantized &q) { return dequantize(q); }, nb::arg("quantized"), nb::call_guard<CallingLine>());
 }
 
-void declare_convolutions(nb::module_ &m) {
-    const auto window = [](int64_t stride, int64_t padding, int64_t dilation) { return Window{stride, padding, dilation}; };
-    m.def(
-        "conv2d",
-        [window](const Tile &x, const Tile &w, const std::string &h, const std::string &wd, const std::string &r, const std::string &s,
-                 const Names &channels, int64_t stride, int64_t padding, int64_t dilation) {
-            Builder &b = x.builder();
-            return conv2d(x, w, b.dim_named(h), b.dim_named(wd), b.dim_named(r), b.dim_named(s), dims_of(b, channels),
-                          window(stride, padding, dilation));
-        },
-        nb::arg("x"), nb::arg("w"), nb::arg("height"), nb::arg("width"), nb::arg("rows"), nb::arg("columns"), nb::arg("channels"),
-        nb::arg("stride") = 1, nb::arg("padding") = 0, nb::arg("dilation") = 1,
-        "The sum over the window's rows and columns and the channels; positions are the dims P and Q.", nb::call_guard<CallingLine>());
-    m.def(
-        "conv1d",
-        [window](const Tile &x, const Tile &w, const std::string &l, const std::string &r, const Names &channels, int64_t stride,
-                 int64_t padding, int64_t dilation) {
-            Builder &b = x.builder();
-            return conv1d(x, w, b.dim_named(l), b.dim_named(r), dims_of(b, channels), window(stride, padding, dilation));
-        },
-        nb::arg("x"), nb::arg("w"), nb::arg("length"), nb::arg("taps"), nb::arg("channels"), nb::arg("stride") = 1, nb::arg("padding") = 0,
-        nb::arg("dilation") = 1, nb::call_guard<CallingLine>());
-    struct Pool {
-        const char *name;
-        Tile (*apply)(const Tile &, const Dim &, const Dim &, const Dim &, const Dim &, const Window &);
-    };
-    for (const Pool &p : {Pool{"max_pool2d", [](const Tile &x, const Dim &h, const Dim &w, const Dim &r, const Dim &s,
-                                                const Window &window) { return max_pool2d(x, h, w, r, s, window); }},
-                          Pool{"average_pool2d", [](const Tile &x, const Dim &h, const Dim &w, const Dim &r, const Dim &s,
-                                                    const Window &window) { return average_pool2d(x, h, w, r, s, window); }}})
-        m.def(
-            p.name,
-            [apply = p.apply, window](const Tile &x, const std::string &h, const std::string &w, const std::string &r, const std::string &s,
-                                      int64_t stride, int64_t padding) {
-                Builder &b = x.builder();
-                return apply(x, b.dim_named(h), b.dim_named(w), b.dim_named(r), b.dim_named(s), window(stride, padding, 1));
-            },
-            nb::arg("x"), nb::arg("height"), nb::arg("width"), nb::arg("rows"), nb::arg("columns"), nb::arg("stride") = 1,
-            nb::arg("padding") = 0, nb::call_guard<CallingLine>());
-}
-
 }  // namespace
 
 void declare_functions(nb::module_ &m) {
@@ -354,7 +312,6 @@ void declare_functions(nb::module_ &m) {
     declare_indexing(m);
     declare_random(m);
     declare_weights(m);
-    declare_convolutions(m);
 }
 
 }  // namespace tessera::python

@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
     declare_functions(functions);
     declare_caches(functions);
     declare_recurrences(functions);
+    declare_windows(functions);
     declare_schedules(m);
     declare_kernels(m);
     declare_bundles(m);

@@ -13,20 +13,11 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-template <class Choice, size_t count>
-Choice chosen(const char *what, const char *const (&names)[count], const std::string &name) {
-    for (size_t i = 0; i < count; i++)
-        if (name == names[i]) return static_cast<Choice>(i);
-    const Names all(std::begin(names), std::end(names));
-    throw UserError("recurrent.option",
-                    std::string("there is no ") + what + " '" + name + "'; there are " + join(all) + "." + did_you_mean(name, all));
-}
-
 RecurrentOptions options_of(const std::string &gates, bool backward, const Names &activations, double clip) {
     RecurrentOptions o;
-    o.order = chosen<GateOrder>("order of gates", gate_order_names, gates);
+    o.order = chosen<GateOrder>("recurrent.option", "order of gates", gate_order_names, gates);
     o.backward = backward, o.clip = clip;
-    for (const std::string &name : activations) o.activations.push_back(chosen<Activation>("activation", activation_names, name));
+    for (const std::string &name : activations) o.activations.push_back(chosen<Activation>("recurrent.option", "activation", activation_names, name));
     return o;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "algorithms/build/builder.h"
+#include "support/text/error.h"
 
 namespace tessera::python {
 
@@ -22,12 +23,22 @@ TileHandle handle_of(const Tile &tile);
 inline Dim dim_of(const Tile &tile, const std::string &name) { return tile.builder().dim_named(name); }
 std::vector<Dim> dims_of(Builder &builder, const std::vector<std::string> &names);
 
+// The choice with this name. UserError `id` where there is none.
+template <class Choice, size_t count>
+Choice chosen(const char *id, const char *what, const char *const (&names)[count], const std::string &name) {
+    for (size_t i = 0; i < count; i++)
+        if (name == names[i]) return static_cast<Choice>(i);
+    const std::vector<std::string> all(std::begin(names), std::end(names));
+    throw UserError(id, std::string("there is no ") + what + " '" + name + "'; there are " + join(all) + "." + did_you_mean(name, all));
+}
+
 void declare_expressions(nb::module_ &m);
 void declare_monoids(nb::module_ &m);
 void declare_tiles(nb::module_ &m);      // Tile and Builder
 void declare_functions(nb::module_ &m);  // those over tiles
 void declare_caches(nb::module_ &m);     // of keys and values
 void declare_recurrences(nb::module_ &m);
+void declare_windows(nb::module_ &m);  // convolutions, pools, resizing
 
 }  // namespace tessera::python
 

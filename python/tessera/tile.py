@@ -12,12 +12,13 @@ from tessera._core import Algorithm, DType, Tile
 from tessera._core import Dim as _Dim
 from tessera._core.expr import Expr, constant, extent, position
 from tessera._core.tile import (
-    KVCache, RandomStream, abs, atan, atan2, attend, average_pool2d, bernoulli, bitcast, bounded, broadcast, causal_conv1d, ceil, conv1d,
-    conv2d, copy_pages, cos, dequantize, dot, dropout, einsum, erf, erfc, exp, exp_nonpositive, expm1, floor, fma, fmod, from_end,
-    from_order_key, gather, gelu, gelu_tanh, gru, kv_cache, largest, layernorm, linear_recurrence, log, log1p, logsumexp, lstm, mask_causal,
-    max, max_pool2d, maximum, mean, min, minimum, multiply, normal, normalized, one_hot, online_softmax, order_key, product,
-    quantize_dynamic, relu, rename, replace_at, rmsnorm, rnn, round, rsqrt, select, sigmoid, silu, sin, smallest, softmax, softplus, sorted,
-    sqrt, stack, stop_gradient, straight_through, sum, tanh, transpose, trunc, uniform)
+    KVCache, RandomStream, abs, atan, atan2, attend, average_pool, average_pool2d, bernoulli, bitcast, bounded, broadcast, causal_conv1d,
+    ceil, conv, conv1d, conv2d, copy_pages, cos, dequantize, dot, dropout, einsum, erf, erfc, exp, exp_nonpositive, expm1, floor, fma,
+    fmod, from_end, from_order_key, gather, gelu, gelu_tanh, gru, kv_cache, largest, layernorm, linear_recurrence, log, log1p, logsumexp,
+    lstm, mask_causal, max, max_pool, max_pool2d, maximum, mean, min, minimum, multiply, normal, normalized, one_hot, online_softmax,
+    order_key, product, quantize_dynamic, relu, rename, replace_at, resize, rmsnorm, rnn, round, rsqrt, select, sigmoid, silu, sin,
+    smallest, softmax, softplus, sorted, sqrt, stack, stop_gradient, straight_through, sum, tanh, transpose, transposed_conv, trunc,
+    uniform)
 from tessera.declare import current_builder
 
 if TYPE_CHECKING:
@@ -125,11 +126,12 @@ def _list(tiles: Tile | Sequence[Tile]) -> list[Tile]:
 
 
 __all__ = [
-    "Expr", "KVCache", "RandomStream", "abs", "atan", "atan2", "attend", "average_pool2d", "bernoulli", "bitcast", "bounded", "broadcast", "call",
-    "causal_conv1d", "ceil", "constant", "conv1d", "conv2d", "copy_pages", "cos", "dequantize", "dim", "dot", "dropout", "einsum", "erf", "erfc",
-    "exp", "exp_nonpositive", "expm1", "extent", "floor", "fma", "fmod", "fold", "from_end", "from_order_key", "gather", "gelu", "gelu_tanh", "gru",
-    "index", "kv_cache", "largest", "layernorm", "linear_recurrence", "log", "log1p", "logsumexp", "lstm", "mask_causal", "max", "max_pool2d",
-    "maximum", "mean", "min", "minimum", "multiply", "normal", "normalized", "one_hot", "online_softmax", "order_key", "position", "product",
-    "quantize_dynamic", "relu", "rename", "repeat", "replace_at", "rmsnorm", "rnn", "round", "rsqrt", "scalar", "scan", "scatter", "scatter_into",
-    "scope", "select", "sigmoid", "silu", "sin", "smallest", "softmax", "softplus", "sorted", "sqrt", "stack", "state_range", "stop_gradient",
-    "straight_through", "sum", "suspend", "table", "tanh", "tile_of", "transpose", "trunc", "uniform", "update", "verify_numerics"]
+    "Expr", "KVCache", "RandomStream", "abs", "atan", "atan2", "attend", "average_pool", "average_pool2d", "bernoulli", "bitcast",
+    "bounded", "broadcast", "call", "causal_conv1d", "ceil", "constant", "conv", "conv1d", "conv2d", "copy_pages", "cos", "dequantize",
+    "dim", "dot", "dropout", "einsum", "erf", "erfc", "exp", "exp_nonpositive", "expm1", "extent", "floor", "fma", "fmod", "fold",
+    "from_end", "from_order_key", "gather", "gelu", "gelu_tanh", "gru", "index", "kv_cache", "largest", "layernorm", "linear_recurrence",
+    "log", "log1p", "logsumexp", "lstm", "mask_causal", "max", "max_pool", "max_pool2d", "maximum", "mean", "min", "minimum", "multiply",
+    "normal", "normalized", "one_hot", "online_softmax", "order_key", "position", "product", "quantize_dynamic", "relu", "rename", "repeat",
+    "replace_at", "resize", "rmsnorm", "rnn", "round", "rsqrt", "scalar", "scan", "scatter", "scatter_into", "scope", "select", "sigmoid",
+    "silu", "sin", "smallest", "softmax", "softplus", "sorted", "sqrt", "stack", "state_range", "stop_gradient", "straight_through", "sum",
+    "suspend", "table", "tanh", "tile_of", "transpose", "transposed_conv", "trunc", "uniform", "update", "verify_numerics"]

@@ -96,6 +96,8 @@ TEST_CASE("the stock generator knows the standard library") {
                              "conv2d_bias_relu_nhwc",
                              "conv2d_nchw",
                              "conv2d_nhwc",
+                             "conv3d_ndhwc",
+                             "resize_bicubic_nhwc",
                              "cumulative_sum",
                              "adamw",
                              "histogram",

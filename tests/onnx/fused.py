@@ -158,8 +158,27 @@ def write_resize_of_constant(folder: Path, name: str, attributes: dict) -> None:
         (folder / name / f"{file}.pb").write_bytes(numpy_helper.from_array(value, own).SerializeToString())
 
 
+def write_resize_to_another(folder: Path, name: str, attributes: dict) -> None:
+    """An input resized to the extents of another; those of both are unknown when the model is imported."""
+    x, like = normal(1, 2, 5, 4), normal(1, 2, 3, 9)
+    nodes = [helper.make_node("Shape", ["like"], ["sizes"]),
+             helper.make_node("Resize", ["x", "", "", "sizes"], ["resized"], **attributes), helper.make_node("Add", ["resized", "like"], ["y"])]
+    of = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 2, *dims])
+          for n, dims in (("x", "hw"), ("like", "pq"), ("y", "pq"))]
+    model = helper.make_model(helper.make_graph(nodes, name, of[:2], of[2:]), ir_version=9, opset_imports=[helper.make_opsetid("", 18)])
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / name / "model.onnx")
+    for file, value, own in (("input_0", x, "x"), ("input_1", like, "like"),
+                             ("output_0", results_of(model, ["y"], {"x": x, "like": like})[0], "y")):
+        (folder / name / f"{file}.pb").write_bytes(numpy_helper.from_array(value, own).SerializeToString())
+
+
 for case in [*CASES, lstm()]:
     write(Path(sys.argv[1]), *case)
 for number, how in enumerate(({"mode": "linear"}, {"mode": "nearest", "nearest_mode": "floor"}, {"mode": "cubic"},
                               {"mode": "linear", "coordinate_transformation_mode": "align_corners"}, {"mode": "linear", "antialias": 1})):
     write_resize_of_constant(Path(sys.argv[1]), f"resize_of_constant_{number}", how)
+for number, how in enumerate(({"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic"}, {"mode": "nearest", "nearest_mode": "ceil"},
+                              {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+                              {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"})):
+    write_resize_to_another(Path(sys.argv[1]), f"resize_to_another_{number}", how)

@@ -312,6 +312,45 @@ def convolutions(f, rng):
             y = np.stack([[scipy.ndimage.map_coordinates(x[i, ..., c].astype("f8"), grid, order=1, mode="nearest") for c in range(13)]
                           for i in range(2)]).transpose(0, 2, 3, 1)
             yield Case("resize_bilinear_nhwc", [x], [y], [], {"align_corners": corners}, absolute=near(y, factor=4e-7))
+            rows, columns = keys_rows(7, at(7, p) if corners else None, p), keys_rows(5, at(5, q) if corners else None, q)
+            y = np.einsum("ph,qw,nhwc->npqc", rows, columns, x.astype("f8"))
+            yield Case("resize_bicubic_nhwc", [x], [y], [], {"align_corners": corners}, absolute=near(y, factor=8e-7))
+        for name, reach, kernel in [("resize_bilinear_nhwc", 1, lambda d: 1 - d), ("resize_bicubic_nhwc", 2, lambda d: keys(d, -0.5))]:
+            rows, columns = widened_rows(7, p, reach, kernel), widened_rows(5, q, reach, kernel)
+            y = np.einsum("ph,qw,nhwc->npqc", rows, columns, x.astype("f8"))
+            yield Case(name, [x], [y], [], {"antialias": 1}, absolute=near(y, factor=8e-7))
+    x, w = f(2, 5, 7, 6, 3), f(2, 3, 2, 3, 9)
+    for stride, padding, dilation in [(1, 0, 1), (2, 3, 1), (1, 2, 2)]:
+        padded = np.pad(x.astype("f8"), [(0, 0)] + [(padding, padding)] * 3 + [(0, 0)])
+        reach = [dilation * (n - 1) + 1 for n in w.shape[:3]]
+        seen = np.lib.stride_tricks.sliding_window_view(padded, reach, (1, 2, 3))
+        seen = seen[:, ::stride, ::stride, ::stride, :, ::dilation, ::dilation, ::dilation]
+        y = np.einsum("nupqctrs,trsco->nupqo", seen, w.astype("f8"))
+        yield Case("conv3d_ndhwc", [x, w], [y], [], {"stride": stride, "padding": padding, "dilation": dilation}, absolute=near(y))
+
+
+def keys(distance, a):
+    """Keys's cubic kernel."""
+    d = np.abs(distance)
+    return np.where(d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1, np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
+
+
+def keys_rows(n, places, m):
+    """The (m, n) matrix that resizes n elements to m between the four nearest, which are clamped."""
+    places = (np.arange(m) + 0.5) * n / m - 0.5 if places is None else places
+    rows = np.zeros((m, n))
+    for i, place in enumerate(places):
+        for tap in range(int(np.floor(place)) - 1, int(np.floor(place)) + 3):
+            rows[i, min(max(tap, 0), n - 1)] += keys(place - tap, -0.75)
+    return rows
+
+
+def widened_rows(n, m, reach, kernel):
+    """That of Pillow, whose kernel reaches as far as the elements of the result lie apart."""
+    scale = max(n / m, 1)
+    distance = np.abs((np.arange(n)[None] + 0.5 - (np.arange(m)[:, None] + 0.5) * n / m) / scale)
+    rows = np.where(distance < reach, kernel(distance), 0)
+    return rows / rows.sum(1, keepdims=True)
 
 
 def tokens(f, rng):

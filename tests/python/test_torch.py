@@ -254,8 +254,8 @@ def samples(made):
 # What of the library is no operator, and the id of the refusal. Some results have an extent that only the caller knows, and PyTorch has no
 # kernels of its own for elements of 4 bits.
 REFUSED = {
-    **dict.fromkeys(["embedding_gradient", "histogram", "random_normal", "random_uniform", "resize_bilinear_nhwc", "resize_nearest_nhwc",
-                     "segmented_sum", "slice"], "python.result-extent"),
+    **dict.fromkeys(["embedding_gradient", "histogram", "random_normal", "random_uniform", "resize_bicubic_nhwc", "resize_bilinear_nhwc",
+                     "resize_nearest_nhwc", "segmented_sum", "slice"], "python.result-extent"),
     **dict.fromkeys(["matmul_dynamic_qint4", "matmul_mxfp4", "matmul_nvfp4", "matmul_qint4"], "torch.dtype")}
 
 

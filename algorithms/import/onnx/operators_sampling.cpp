@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/build/resize.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/import/onnx/operators.h"
 
@@ -9,13 +10,9 @@ namespace tessera::onnx {
 
 namespace {
 
-// What an output element of an axis is made of: elements of the input, each with a weight.
-struct Tap {
-    Expr position;
-    std::optional<Tile> weight;  // none: 1
-};
+using Tap = ResizeTap;
 
-// All that one output element is made of; with `over` the taps are one, along that axis.
+// All that one output element of an axis is made of; with `over` the taps are one, along that axis.
 struct Taps {
     std::vector<Tap> taps;
     std::optional<Axis> over;
@@ -114,16 +111,35 @@ Taps tabled(Context &c, const ResizeRule &rule, const std::vector<Axis> &axes, s
     return made;
 }
 
+// Whether `grown` knows the rule.
+bool grows(const ResizeRule &rule) {
+    const bool asymmetric = rule.coordinates == "asymmetric";
+    return (asymmetric || rule.coordinates.starts_with("half_pixel")) && rule.mode != "cubic" && !rule.filters && !rule.excludes_outside &&
+           !(rule.mode == "nearest" && asymmetric && rule.nearest != "floor");
+}
+
+// For extents of any kind whose quotient is the scale.
+std::vector<Tap> between(Context &c, const ResizeRule &rule, const Axis &in, const Axis &out) {
+    Resize how;
+    how.cubic = rule.cubic;
+    if (rule.mode != "linear") how.by = rule.mode == "cubic" ? Interpolation::cubic : Interpolation::nearest;
+    if (rule.coordinates == "asymmetric") how.coordinates = Coordinates::asymmetric;
+    else if (rule.coordinates == "align_corners") how.coordinates = Coordinates::align_corners;
+    if (rule.nearest == "floor") how.rounding = Rounding::floor;
+    else if (rule.nearest != "round_prefer_floor") how.rounding = rule.nearest == "ceil" ? Rounding::ceil : Rounding::half_up;
+    const bool sayable = how.coordinates != Coordinates::half_pixel || rule.coordinates.starts_with("half_pixel");
+    if (!sayable || rule.filters || rule.excludes_outside)
+        c.refuse("it resizes an axis of unknown extent by mode '" + rule.mode + "' and coordinates '" + rule.coordinates + "'" +
+                     (rule.filters ? ", with antialias" : rule.excludes_outside ? ", without what is outside" : "") + ".",
+                 "Fix the axis' extent (--shape).");
+    return resize_taps(c.f, c.dim(in), c.dim(out), how);
+}
+
 // For an axis of any extent that grows by a whole number.
 std::vector<Tap> grown(Context &c, const ResizeRule &rule, const Axis &out, const Expr &in, int64_t s, DType type) {
     const Expr i = at(out);
     const bool asymmetric = rule.coordinates == "asymmetric";
     const bool half = rule.coordinates == "half_pixel" || rule.coordinates == "half_pixel_symmetric";
-    const bool sayable = (asymmetric || half) && rule.mode != "cubic" && !(rule.mode == "nearest" && asymmetric && rule.nearest != "floor");
-    if (!sayable)
-        c.refuse("it resizes an axis of unknown extent by mode '" + rule.mode + "', coordinates '" + rule.coordinates + "', rounding '" +
-                     rule.nearest + "'.",
-                 "Fix the axis' extent (--shape).");
     // With half pixels element i lies at (2 i + 1 - s) / 2 s, whose nearest is i / s however halves are rounded.
     if (rule.mode == "nearest") {
         if (half && rule.nearest == "floor") return {{max((i * Expr(2) + Expr(1 - s)) / Expr(2 * s), Expr(0)), {}}};
@@ -224,10 +240,10 @@ std::vector<Value> resize(Context &c) {
             const int64_t n = c.fixed({in, ""}, "an extent"), m = c.fixed({out, ""}, "an extent");
             const double scale = scales.empty() ? static_cast<double>(m) / static_cast<double>(n) : scales[k];
             made = tabled(c, rule, result, axis, n, m, scale, weighs);
-        } else if (whole) {
+        } else if (whole && grows(rule)) {
             made.taps = grown(c, rule, result[axis], in, *whole, weighs);
         } else {
-            c.refuse("it resizes an axis of unknown extent by no whole number.", "Fix the axis' extent (--shape).");
+            made.taps = between(c, rule, value.axes[axis], result[axis]);
         }
         const std::vector<Tap> &taps = made.taps;
         if (sampled && (taps.size() == 4 || made.over)) value = c.kept(value);
