@@ -45,19 +45,19 @@ static void check_has(const char *function, const Tile &x, const Dim &d) {
 }
 
 Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside, Span caller) {
-    return pad(x, from, to, std::vector<Window>(from.size(), window), outside, caller);
+    return pad_each(x, from, to, std::vector<Window>(from.size(), window), outside, caller);
 }
 
-Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const std::vector<Window> &each, double outside,
-         Span caller) {
+Tile pad_each(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const std::vector<Window> &windows, double outside,
+              Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     Tile moved = x;
     Expr inside;
     for (size_t i = 0; i < from.size(); i++) {
         check_has("pad", x, from[i]);
-        Expr at = variable(x.builder().dim(to[i]).name) - Expr(each[i].padding);
+        Expr at = variable(x.builder().dim(to[i]).name) - Expr(windows[i].padding);
         moved = moved.at({{from[i].name, at}}, replaced(moved.dims(), from[i].name, to[i].name));
-        if (each[i].padded() == 0) continue;
+        if (windows[i].padded() == 0) continue;
         Expr here = Expr(0) <= at && at < extent(from[i].name);
         inside = inside.defined() ? inside && here : here;
     }
@@ -91,7 +91,7 @@ Windows windows_over(const Tile &x, const std::vector<WindowDim> &dims, double o
         made.padded.push_back(padded_dim(d.in.name + "P", d.in, d.window));
         made.positions.push_back(positions_dim(d.positions, d.in, d.taps, d.window));
     }
-    made.tile = pad(x, from, made.padded, each, outside).named("padded");
+    made.tile = pad_each(x, from, made.padded, each, outside).named("padded");
     for (size_t i = 0; i < dims.size(); i++) made.tile = windows(made.tile, made.padded[i], made.positions[i], dims[i].taps, each[i]);
     return made;
 }

@@ -35,8 +35,8 @@ Dim positions_dim(const std::string &name, const Dim &in, const Dim &taps, const
 Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside = 0,
          Span caller = std::source_location::current());
 // The same, each dim with a window of its own.
-Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const std::vector<Window> &each, double outside = 0,
-         Span caller = std::source_location::current());
+Tile pad_each(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const std::vector<Window> &windows,
+              double outside = 0, Span caller = std::source_location::current());
 // x[…, padded, …] read through a window: (…, positions, …, taps).
 Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &taps, const Window &window,
              Span caller = std::source_location::current());

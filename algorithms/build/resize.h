@@ -18,14 +18,14 @@ enum class Coordinates : uint8_t { half_pixel, align_corners, asymmetric };
 constexpr const char *coordinates_names[] = {"half_pixel", "align_corners", "asymmetric"};
 
 // Which of two neighbours is the nearest; half_down and half_up take the one below, or above, where both are as near.
-enum class Rounding : uint8_t { floor, ceil, half_down, half_up };
-constexpr const char *rounding_names[] = {"floor", "ceil", "half_down", "half_up"};
+enum class Nearest : uint8_t { floor, ceil, half_down, half_up };
+constexpr const char *nearest_names[] = {"floor", "ceil", "half_down", "half_up"};
 
 struct Resize {
     Interpolation by = Interpolation::linear;
     Coordinates coordinates = Coordinates::half_pixel;
-    Rounding rounding = Rounding::half_down;  // of nearest
-    double cubic = -0.75;                     // Keys's (1981) coefficient a; with antialias PyTorch and Pillow take -0.5
+    Nearest nearest = Nearest::half_down;
+    double cubic = -0.75;  // Keys's (1981) coefficient a; with antialias PyTorch and Pillow take -0.5
     // Where |to| < |from|, weights reach as far as the elements of `to` lie apart (Pillow, PyTorch's antialias): nothing is skipped. Taps
     // outside of the tile are left out, and the others weigh more. Not of nearest, and only with half_pixel.
     bool antialias = false;
@@ -39,9 +39,10 @@ struct ResizeTap {
 // They are one (nearest), two or four; without antialias. Positions are read off stages named <from>_element, weights off <from>_weight.
 std::vector<ResizeTap> resize_taps(Builder &f, const Dim &from, const Dim &to, const Resize &how = {});
 
-// x with the dim `from`, of at least one element, resized to `to`. Nearest keeps the type; else numbers that are no floats are taken as
-// those of the policy's compute type. Not a stage until named: of two dims in a row, name what is between them where there are more than two
-// taps. With antialias it is a sum over taps, a dim named <from>T. UserErrors shape.window where x has no such dim, resize.options.
+// x with the dim `from`, whose min has to be 1 or more, resized to `to`. Nearest keeps the type; else numbers that are no floats are taken
+// as those of the policy's compute type. Not a stage until named: of two dims in a row, name what is between them where there are more than
+// two taps; hold a scope() where a second tile is resized along the same dim. With antialias it is a sum over taps, a dim named <from>T.
+// UserErrors shape.window where x has no such dim, resize.options.
 Tile resize(const Tile &x, const Dim &from, const Dim &to, const Resize &how = {}, Span caller = std::source_location::current());
 
 }  // namespace tessera

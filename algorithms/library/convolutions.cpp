@@ -41,7 +41,8 @@ Algorithm conv2d_nhwc(const Numerics &n, const Options &o) {
 
 Algorithm conv3d_ndhwc(const Numerics &n, const Options &o) {
     Builder f("conv3d_ndhwc", n);
-    Dim N = f.dim("N"), D = f.dim("D"), H = f.dim("H"), W = f.dim("W"), C = f.dim("C"), T = taps(f, "T"), R = taps(f, "R"), S = taps(f, "S");
+    const Dim N = f.dim("N"), D = f.dim("D"), H = f.dim("H"), W = f.dim("W"), C = f.dim("C");
+    const Dim T = taps(f, "T"), R = taps(f, "R"), S = taps(f, "S");
     Tile x = f.input("x", {N, D, H, W, C});
     Tile w = f.input("w", {T, R, S, C, f.dim("O")});
     const Window window = window_of(o);

@@ -141,9 +141,9 @@ std::vector<Option> causal_conv1d_options();
 Algorithm resize_nearest_nhwc(const Numerics &n);  // of row floor(p H / P), and so along W
 // Between the two nearest rows and columns: p is at (p + 1/2) H / P - 1/2, at least 0, or with align_corners at p (H - 1) / (P - 1).
 Algorithm resize_bilinear_nhwc(const Numerics &n, const Options &o);
-// Of the four nearest rows and columns, by Keys's kernel with a = -0.75, or -0.5 with antialias.
+// Between the four nearest rows and columns, by Keys's kernel with a = -0.75, or -0.5 with antialias.
 Algorithm resize_bicubic_nhwc(const Numerics &n, const Options &o);
-std::vector<Option> resize_options();  // of both
+std::vector<Option> resize_options();  // for both
 
 // folds.cpp
 Algorithm column_sum(const Numerics &n);      // y[N] = sum over M of x[M, N]

@@ -29,7 +29,7 @@ Coordinates coordinates(const Options &o) { return o.at("align_corners") ? Coord
 }  // namespace
 
 Algorithm resize_nearest_nhwc(const Numerics &n) {
-    return Images("resize_nearest_nhwc", n).resized({Interpolation::nearest, Coordinates::asymmetric, Rounding::floor});
+    return Images("resize_nearest_nhwc", n).resized({Interpolation::nearest, Coordinates::asymmetric, Nearest::floor});
 }
 
 std::vector<Option> resize_options() {

@@ -17,7 +17,8 @@ RecurrentOptions options_of(const std::string &gates, bool backward, const Names
     RecurrentOptions o;
     o.order = chosen<GateOrder>("recurrent.option", "order of gates", gate_order_names, gates);
     o.backward = backward, o.clip = clip;
-    for (const std::string &name : activations) o.activations.push_back(chosen<Activation>("recurrent.option", "activation", activation_names, name));
+    for (const std::string &name : activations)
+        o.activations.push_back(chosen<Activation>("recurrent.option", "activation", activation_names, name));
     return o;
 }
 

@@ -33,7 +33,8 @@ PerDim per_dim(const char *function, const char *what, const nb::handle &given, 
 // {"H": "R", "W": "S"} with windows: padding is a number, one for each dim, or for each dim a pair of both ends.
 std::vector<WindowDim> window_dims(const char *function, Builder &b, const nb::dict &dims, const Names &positions, const nb::handle &stride,
                                    const nb::handle &padding, const nb::handle &dilation) {
-    const PerDim strides = per_dim(function, "stride", stride, dims.size()), dilations = per_dim(function, "dilation", dilation, dims.size());
+    const PerDim strides = per_dim(function, "stride", stride, dims.size()),
+                 dilations = per_dim(function, "dilation", dilation, dims.size());
     if (positions.size() != dims.size())
         throw UserError("shape.window", std::string(function) + ": positions has " + std::to_string(positions.size()) + " names for " +
                                             std::to_string(dims.size()) + " dims.");
@@ -50,8 +51,10 @@ std::vector<WindowDim> window_dims(const char *function, Builder &b, const nb::d
     std::vector<WindowDim> made;
     for (auto [in, taps] : dims) {
         const size_t i = made.size();
-        made.push_back({b.dim_named(nb::cast<std::string>(in)), b.dim_named(nb::cast<std::string>(taps)),
-                        {strides.of(i), ends[i].first, dilations.of(i), ends[i].second}, positions[i]});
+        made.push_back({b.dim_named(nb::cast<std::string>(in)),
+                        b.dim_named(nb::cast<std::string>(taps)),
+                        {strides.of(i), ends[i].first, dilations.of(i), ends[i].second},
+                        positions[i]});
         if (strides.of(i) < 1 || dilations.of(i) < 1 || ends[i].first < 0 || ends[i].second < 0)
             throw UserError("shape.window", std::string(function) + ": along '" + made[i].in.name +
                                                 "' a stride or dilation is below 1, or a padding below 0.");
@@ -68,8 +71,8 @@ void declare_convolutions(nb::module_ &m) {
             Builder &b = x.builder();
             return conv(x, w, window_dims("conv", b, dims, positions, stride, padding, dilation), dims_of(b, channels));
         },
-        nb::arg("x"), nb::arg("w"), nb::arg("dims"), nb::arg("channels"), nb::arg("positions"), nb::arg("stride") = 1, nb::arg("padding") = 0,
-        nb::arg("dilation") = 1,
+        nb::arg("x"), nb::arg("w"), nb::arg("dims"), nb::arg("channels"), nb::arg("positions"), nb::arg("stride") = 1,
+        nb::arg("padding") = 0, nb::arg("dilation") = 1,
         nb::sig("def conv(x: tessera._core.Tile, w: tessera._core.Tile, dims: dict[str, str], channels: Sequence[str], positions: "
                 "Sequence[str], stride: int | Sequence[int] = 1, padding: int | Sequence[int | tuple[int, int]] = 0, dilation: int | "
                 "Sequence[int] = 1) -> tessera._core.Tile"),
@@ -83,14 +86,15 @@ void declare_convolutions(nb::module_ &m) {
             const PerDim ends = per_dim("transposed_conv", "end", end, dims.size());
             std::vector<int64_t> all;
             for (size_t i = 0; i < dims.size(); i++) all.push_back(ends.of(i));
-            return transposed_conv(x, w, window_dims("transposed_conv", b, dims, positions, stride, padding, dilation), dims_of(b, channels),
-                                   all);
+            return transposed_conv(x, w, window_dims("transposed_conv", b, dims, positions, stride, padding, dilation),
+                                   dims_of(b, channels), all);
         },
-        nb::arg("x"), nb::arg("w"), nb::arg("dims"), nb::arg("channels"), nb::arg("positions"), nb::arg("stride") = 1, nb::arg("padding") = 0,
-        nb::arg("dilation") = 1, nb::arg("end") = 0,
-        nb::sig("def transposed_conv(x: tessera._core.Tile, w: tessera._core.Tile, dims: dict[str, str], channels: Sequence[str], positions: "
-                "Sequence[str], stride: int | Sequence[int] = 1, padding: int | Sequence[int | tuple[int, int]] = 0, dilation: int | "
-                "Sequence[int] = 1, end: int | Sequence[int] = 0) -> tessera._core.Tile"),
+        nb::arg("x"), nb::arg("w"), nb::arg("dims"), nb::arg("channels"), nb::arg("positions"), nb::arg("stride") = 1,
+        nb::arg("padding") = 0, nb::arg("dilation") = 1, nb::arg("end") = 0,
+        nb::sig(
+            "def transposed_conv(x: tessera._core.Tile, w: tessera._core.Tile, dims: dict[str, str], channels: Sequence[str], positions: "
+            "Sequence[str], stride: int | Sequence[int] = 1, padding: int | Sequence[int | tuple[int, int]] = 0, dilation: int | "
+            "Sequence[int] = 1, end: int | Sequence[int] = 0) -> tessera._core.Tile"),
         "The gradient of conv by x: each element adds its products with the window to the positions that it covers, stride apart.",
         nb::call_guard<CallingLine>());
     m.def(
@@ -116,10 +120,13 @@ void declare_convolutions(nb::module_ &m) {
     m.def(
         "max_pool",
         [](const Tile &x, const nb::dict &dims, const Names &positions, const nb::object &stride, const nb::object &padding,
-           const nb::object &dilation) { return max_pool(x, window_dims("max_pool", x.builder(), dims, positions, stride, padding, dilation)); },
+           const nb::object &dilation) {
+            return max_pool(x, window_dims("max_pool", x.builder(), dims, positions, stride, padding, dilation));
+        },
         nb::arg("x"), nb::arg("dims"), nb::arg("positions"), nb::arg("stride") = 1, nb::arg("padding") = 0, nb::arg("dilation") = 1,
-        nb::sig("def max_pool(x: tessera._core.Tile, dims: dict[str, str], positions: Sequence[str], stride: int | Sequence[int] = 1, padding: "
-                "int | Sequence[int | tuple[int, int]] = 0, dilation: int | Sequence[int] = 1) -> tessera._core.Tile"),
+        nb::sig(
+            "def max_pool(x: tessera._core.Tile, dims: dict[str, str], positions: Sequence[str], stride: int | Sequence[int] = 1, padding: "
+            "int | Sequence[int | tuple[int, int]] = 0, dilation: int | Sequence[int] = 1) -> tessera._core.Tile"),
         "The maximum over windows along any number of dims.", nb::call_guard<CallingLine>());
     m.def(
         "average_pool",
@@ -156,17 +163,17 @@ void declare_resizing(nb::module_ &m) {
     m.def(
         "resize",
         [](const Tile &x, const std::string &from, const std::string &to, const std::string &by, const std::string &coordinates,
-           const std::string &rounding, double cubic, bool antialias) {
+           const std::string &nearest, double cubic, bool antialias) {
             Builder &b = x.builder();
             Resize how;
             how.by = chosen<Interpolation>("resize.options", "interpolation", interpolation_names, by);
             how.coordinates = chosen<Coordinates>("resize.options", "kind of coordinates", coordinates_names, coordinates);
-            how.rounding = chosen<Rounding>("resize.options", "rounding", rounding_names, rounding);
+            how.nearest = chosen<Nearest>("resize.options", "nearest element", nearest_names, nearest);
             how.cubic = cubic, how.antialias = antialias;
             return resize(x, b.dim_named(from), b.dim_named(to), how);
         },
         nb::arg("x"), nb::arg("dim"), nb::arg("to"), nb::arg("by") = "linear", nb::arg("coordinates") = "half_pixel",
-        nb::arg("rounding") = "half_down", nb::arg("cubic") = -0.75, nb::arg("antialias") = false,
+        nb::arg("nearest") = "half_down", nb::arg("cubic") = -0.75, nb::arg("antialias") = false,
         "x with elements of the dim `to` in place of those of `dim`: the nearest, or between two (linear) or four (cubic).",
         nb::call_guard<CallingLine>());
 }

@@ -98,7 +98,9 @@ TEST_CASE("convolution: a dim that the tile lacks") {
 struct Along {
     int64_t in, taps;
     Window window;
-    int64_t positions() const { return std::max<int64_t>((in + window.padded() - window.dilation * (taps - 1) - 1) / window.stride + 1, 0); }
+    int64_t positions() const {
+        return std::max<int64_t>((in + window.padded() - window.dilation * (taps - 1) - 1) / window.stride + 1, 0);
+    }
 };
 
 static const std::vector<std::vector<Along>> three_dims = {
@@ -152,7 +154,8 @@ TEST_CASE("convolution: windows over three dims, each with its own stride, dilat
         const auto made = [&](auto apply) {
             Builder f("f");
             const std::vector<WindowDim> dims = declared(f, d);
-            const Tile tx = f.input("x", {dims[0].in, dims[1].in, dims[2].in}), tw = f.input("w", {dims[0].taps, dims[1].taps, dims[2].taps});
+            const Tile tx = f.input("x", {dims[0].in, dims[1].in, dims[2].in}),
+                       tw = f.input("w", {dims[0].taps, dims[1].taps, dims[2].taps});
             f.output("y", apply(tx, tw, dims) + 0.0 * sum(sum(sum(tw, dims[0].taps), dims[1].taps), dims[2].taps));
             const Array y = evaluate(f.build(), {{"x", x}, {"w", w}}).at("y");
             CHECK(y.extents == out);
@@ -169,9 +172,11 @@ TEST_CASE("convolution: windows over three dims, each with its own stride, dilat
         });
         CHECK(made([](const Tile &a, const Tile &b, const std::vector<WindowDim> &n) { return conv(a, b, n, {}); }) == products);
         CHECK(made([](const Tile &a, const Tile &, const std::vector<WindowDim> &n) { return max_pool(a, n); }) == most);
-        const std::vector<double> means = made([](const Tile &a, const Tile &, const std::vector<WindowDim> &n) {
-            return average_pool(a, n);
-        }), own = made([](const Tile &a, const Tile &, const std::vector<WindowDim> &n) { return average_pool(a, n, false); });
+        const std::vector<double> means =
+                                      made([](const Tile &a, const Tile &, const std::vector<WindowDim> &n) { return average_pool(a, n); }),
+                                  own = made([](const Tile &a, const Tile &, const std::vector<WindowDim> &n) {
+                                      return average_pool(a, n, false);
+                                  });
         const auto all = static_cast<double>(taps[0] * taps[1] * taps[2]);
         for (size_t i = 0; i < positions; i++) {
             CHECK(means[i] == static_cast<double>(static_cast<float>(sums[i] / all)));
@@ -203,8 +208,7 @@ TEST_CASE("convolution: transposed_conv is the transpose of conv, with dilation 
         CHECK(y.extents == in);
         std::vector<double> expected(y.values().size(), 0);
         each_window(d, [&](int64_t p, int64_t t, int64_t at, bool is_inside) {
-            if (is_inside)
-                expected[static_cast<size_t>(at)] += g.values()[static_cast<size_t>(p)] * w.values()[static_cast<size_t>(t)];
+            if (is_inside) expected[static_cast<size_t>(at)] += g.values()[static_cast<size_t>(p)] * w.values()[static_cast<size_t>(t)];
         });
         CHECK(y.values() == expected);
     }

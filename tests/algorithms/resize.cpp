@@ -43,10 +43,10 @@ static std::vector<double> expected(const std::vector<double> &x, int64_t out, c
             value /= sum;
         } else if (how.by == Interpolation::nearest) {
             const double e = 1e-9;
-            value = at(how.rounding == Rounding::floor       ? std::floor(c + e)
-                       : how.rounding == Rounding::ceil      ? std::ceil(c - e)
-                       : how.rounding == Rounding::half_down ? std::ceil(c - 0.5 - e)
-                                                             : std::floor(c + 0.5 + e));
+            value = at(how.nearest == Nearest::floor       ? std::floor(c + e)
+                       : how.nearest == Nearest::ceil      ? std::ceil(c - e)
+                       : how.nearest == Nearest::half_down ? std::ceil(c - 0.5 - e)
+                                                           : std::floor(c + 0.5 + e));
         } else if (how.by == Interpolation::linear) {
             value = at(below) * (1 - t) + at(below + 1) * t;
         } else {
@@ -60,7 +60,7 @@ static std::vector<double> expected(const std::vector<double> &x, int64_t out, c
 TEST_CASE("resize: all ways at all pairs of small extents") {
     std::vector<Resize> ways;
     for (Coordinates c : {Coordinates::half_pixel, Coordinates::align_corners, Coordinates::asymmetric}) {
-        for (Rounding r : {Rounding::floor, Rounding::ceil, Rounding::half_down, Rounding::half_up})
+        for (Nearest r : {Nearest::floor, Nearest::ceil, Nearest::half_down, Nearest::half_up})
             ways.push_back({Interpolation::nearest, c, r});
         ways.push_back({Interpolation::linear, c});
         ways.push_back({.by = Interpolation::cubic, .coordinates = c});
@@ -69,8 +69,10 @@ TEST_CASE("resize: all ways at all pairs of small extents") {
     ways.push_back({.by = Interpolation::cubic, .cubic = -0.5, .antialias = true});
     for (const Resize &how : ways) {
         Builder f("f");
-        const Dim W = f.dim("W"), Q = f.dim("Q");
-        f.output("y", resize(f.input("x", {W}, DType::f32), W, Q, how) + 0.0 * f.input("like", {Q}));
+        Dim W = symbolic_dim("W");
+        W.min = 1;
+        const Dim Q = f.dim("Q");
+        f.output("y", resize(f.input("x", {f.dim(W)}, DType::f32), W, Q, how) + 0.0 * f.input("like", {Q}));
         const Algorithm a = f.build();
         for (int64_t in : {1, 2, 3, 5, 8, 13})
             for (int64_t out : {0, 1, 2, 3, 4, 7, 13, 26}) {
@@ -79,9 +81,9 @@ TEST_CASE("resize: all ways at all pairs of small extents") {
                 const std::vector<double> y =
                     evaluate(a, {{"x", Array(DType::f32, {in}, x)}, {"like", Array(DType::f32, {out})}}).at("y").values();
                 const std::vector<double> right = expected(x, out, how);
-                INFO(interpolation_names[static_cast<size_t>(how.by)]
-                     << ' ' << coordinates_names[static_cast<size_t>(how.coordinates)] << ' '
-                     << rounding_names[static_cast<size_t>(how.rounding)] << (how.antialias ? " antialias " : " ") << in << " to " << out);
+                INFO(interpolation_names[static_cast<size_t>(how.by)] << ' ' << coordinates_names[static_cast<size_t>(how.coordinates)]
+                                                                      << ' ' << nearest_names[static_cast<size_t>(how.nearest)]
+                                                                      << (how.antialias ? " antialias " : " ") << in << " to " << out);
                 REQUIRE(y.size() == right.size());
                 for (size_t i = 0; i < y.size(); i++) CHECK(y[i] == Approx(right[i]).margin(1e-5));
             }
@@ -92,7 +94,12 @@ TEST_CASE("resize: integers stay what they are where the nearest is taken, and b
     Builder f("f");
     const Dim W = f.dim("W", 2), Q = f.dim("Q", 4);
     const Tile x = f.input("x", {W}, DType::u8);
-    f.output("near", resize(x, W, Q, {Interpolation::nearest}), DType::u8).output("between", resize(x, W, Q));
+    f.output("near", resize(x, W, Q, {Interpolation::nearest}), DType::u8);
+    const Tile between = [&] {
+        const Builder::Scope scope = f.scope("second");  // which keeps the names of stages apart
+        return resize(x, W, Q);
+    }();
+    f.output("between", between);
     const auto made = evaluate(f.build(), {{"x", Array(DType::u8, {2}, {10, 20})}});
     CHECK(made.at("near").values() == std::vector<double>{10, 10, 20, 20});
     CHECK(made.at("between").values() == std::vector<double>{10, 12.5, 17.5, 20});
@@ -102,10 +109,12 @@ TEST_CASE("resize: what cannot be") {
     Builder f("f");
     const Dim W = f.dim("W"), Q = f.dim("Q"), H = f.dim("H");
     const Tile x = f.input("x", {W});
-    CHECK_THROWS_WITH(resize(x, H, Q), Catch::EndsWith("error[shape.window]: resize: x[W] has no dim 'H'; its dims are W."));
-    CHECK_THROWS_WITH(resize(x, W, Q, {.by = Interpolation::nearest, .antialias = true}),
-                      Catch::EndsWith("error[resize.options]: resize: antialias is for linear and cubic with half_pixel, not for nearest with "
-                                      "half_pixel; leave it out."));
+    CHECK_THROWS_WITH(resize(x, H, Q),
+                      Catch::EndsWith("error[shape.window]: resize: x[W] has no dim 'H'; its dims are W. Did you mean 'W'?"));
+    CHECK_THROWS_WITH(
+        resize(x, W, Q, {.by = Interpolation::nearest, .antialias = true}),
+        Catch::EndsWith("error[resize.options]: resize: antialias is for linear and cubic with half_pixel, not for nearest with "
+                        "half_pixel; leave it out."));
 }
 
 }  // namespace tessera::test_resize

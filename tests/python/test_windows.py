@@ -29,7 +29,11 @@ def test_convolution_and_pools_over_three_dims(rng):
         for taps in "TRS":
             tile.dim(taps, 2)
         how = {"positions": ["O", "P", "Q"], **WINDOW}
-        return tile.max_pool(x, along, **how), tile.average_pool(x, along, **how), tile.average_pool(x, along, **how, counts_padding=False)
+        most = tile.max_pool(x, along, **how)
+        with tile.scope("mean"):  # which keeps the names of stages apart
+            mean = tile.average_pool(x, along, **how)
+        with tile.scope("own"):
+            return most, mean, tile.average_pool(x, along, **how, counts_padding=False)
 
     x, w = rng.standard_normal((5, 7, 6)).astype("f4"), rng.standard_normal((2, 2, 2)).astype("f4")
     seen = seen_through(x, w.shape, outside=0, **WINDOW)
@@ -44,7 +48,8 @@ def test_convolution_and_pools_over_three_dims(rng):
 def test_transposed_convolution_is_the_transpose(rng):
     @jit(schedule="none")
     def back(g: Tensor["P", "Q", "O", f32], w: Tensor["R", "S", "C", "O", f32]):
-        return tile.transposed_conv(g, w, {"P": "R", "Q": "S"}, ["O"], ["H", "W"], stride=(2, 1), padding=((1, 0), (0, 2)), dilation=(1, 2), end=(1, 0))
+        return tile.transposed_conv(g, w, {"P": "R", "Q": "S"}, ["O"], ["H", "W"], stride=(2, 1), padding=((1, 0), (0, 2)),
+                                    dilation=(1, 2), end=(1, 0))
 
     g, w = rng.standard_normal((3, 5, 4)).astype("f4"), rng.standard_normal((3, 2, 6, 4)).astype("f4")
     full = np.zeros((2 * 2 + 3, 4 + 2 * 1 + 1, 6))
@@ -58,15 +63,22 @@ def test_transposed_convolution_is_the_transpose(rng):
 @pytest.mark.parametrize("by", ["nearest", "linear", "cubic"])
 def test_resize(rng, by):
     @jit(schedule="none")
-    def wider(x: Tensor["H", "W", f32]) -> Tensor["H", Dim.fixed("Q", 11), f32]:
+    def wider(x: Tensor["H", Dim.symbolic("W", min=1), f32]):
+        tile.dim("Q", 11)
         return tile.resize(x, "W", "Q", by=by)
 
     x = rng.standard_normal((3, 5)).astype("f4")
     place = (np.arange(11) + 0.5) * 5 / 11 - 0.5
-    at = lambda i: x[:, np.clip(i, 0, 4).astype(int)].astype("f8")  # noqa: E731
+
+    def at(i):
+        return x[:, np.clip(i, 0, 4).astype(int)].astype("f8")
+
     low, t = np.floor(place), place - np.floor(place)
-    a, b = np.float64(-0.75), np.abs
-    keys = lambda d: np.where(b(d) <= 1, ((a + 2) * b(d) - (a + 3)) * d * d + 1, ((a * b(d) - 5 * a) * b(d) + 8 * a) * b(d) - 4 * a)  # noqa: E731
+
+    def keys(d, a=-0.75):
+        d = np.abs(d)
+        return np.where(d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a)
+
     expected = {"nearest": lambda: at(np.ceil(place - 0.5)), "linear": lambda: at(low) * (1 - t) + at(low + 1) * t,
                 "cubic": lambda: sum(at(low + k) * keys(t - k) for k in (-1, 0, 1, 2))}[by]()
     np.testing.assert_allclose(wider(x), expected, rtol=1e-5, atol=1e-5)

@@ -175,8 +175,29 @@ private:
             throw UserError("onnx.shape", "--shape " + dim + "=" + std::to_string(given) + ": " + why, "Say one of them, or export anew.");
     }
 
+    // The extents of dims that inputs with known values have; other inputs may have them too.
+    std::map<std::string, int64_t> dims_of_bound_inputs() const {
+        std::map<std::string, int64_t> extents;
+        for (const ValueInfo &info : model_.graph.inputs) {
+            const auto bound = options_.bind.find(info.name);
+            if (bound == options_.bind.end() || !info.extents || info.extents->size() != bound->second.extents.size()) continue;
+            for (size_t i = 0; i < info.extents->size(); i++) {
+                const ValueInfo::Extent &e = (*info.extents)[i];
+                if (e.number) continue;
+                const std::string key = e.name.empty() || e.name == "?" ? info.name + "." + std::to_string(i) : e.name;
+                const auto [known, added] = extents.emplace(key, bound->second.extents[i]);
+                if (!added && known->second != bound->second.extents[i])
+                    throw UserError("onnx.bind", "--bind " + info.name + ": its axis " + std::to_string(i) + " has " +
+                                                     std::to_string(bound->second.extents[i]) + " elements, and the dim '" + key +
+                                                     "' has " + std::to_string(known->second) + " by another input that is bound.");
+            }
+        }
+        return extents;
+    }
+
     void declare_inputs() {
         std::map<std::string, Expr> symbols;
+        const std::map<std::string, int64_t> of_bound = dims_of_bound_inputs();
         for (const ValueInfo &info : model_.graph.inputs) {
             if (model_.graph.initializers.count(info.name)) {
                 // Before version 4 of the format every initializer had to be an input.
@@ -214,6 +235,7 @@ private:
                 if (given) check_extent(key, *given, e.number, said(options_.multiples), said(options_.most));
                 Expr size;
                 if (given) size = Expr(*given);
+                else if (const auto bound = of_bound.find(key); bound != of_bound.end()) size = Expr(bound->second);
                 else if (e.number) size = Expr(*e.number);
                 else {
                     if (!symbols.count(key)) {

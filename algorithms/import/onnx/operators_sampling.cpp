@@ -125,8 +125,8 @@ std::vector<Tap> between(Context &c, const ResizeRule &rule, const Axis &in, con
     if (rule.mode != "linear") how.by = rule.mode == "cubic" ? Interpolation::cubic : Interpolation::nearest;
     if (rule.coordinates == "asymmetric") how.coordinates = Coordinates::asymmetric;
     else if (rule.coordinates == "align_corners") how.coordinates = Coordinates::align_corners;
-    if (rule.nearest == "floor") how.rounding = Rounding::floor;
-    else if (rule.nearest != "round_prefer_floor") how.rounding = rule.nearest == "ceil" ? Rounding::ceil : Rounding::half_up;
+    if (rule.nearest == "floor") how.nearest = Nearest::floor;
+    else if (rule.nearest != "round_prefer_floor") how.nearest = rule.nearest == "ceil" ? Nearest::ceil : Nearest::half_up;
     const bool sayable = how.coordinates != Coordinates::half_pixel || rule.coordinates.starts_with("half_pixel");
     if (!sayable || rule.filters || rule.excludes_outside)
         c.refuse("it resizes an axis of unknown extent by mode '" + rule.mode + "' and coordinates '" + rule.coordinates + "'" +

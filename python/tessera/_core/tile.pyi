@@ -219,17 +219,6 @@ def quantize_dynamic(x: tessera._core.Tile, name: str, over: Sequence[str]) -> Q
 
 def dequantize(quantized: Quantized) -> tessera._core.Tile: ...
 
-def conv2d(x: tessera._core.Tile, w: tessera._core.Tile, height: str, width: str, rows: str, columns: str, channels: Sequence[str], stride: int = 1, padding: int = 0, dilation: int = 1) -> tessera._core.Tile:
-    """
-    The sum over the window's rows and columns and the channels; positions are the dims P and Q.
-    """
-
-def conv1d(x: tessera._core.Tile, w: tessera._core.Tile, length: str, taps: str, channels: Sequence[str], stride: int = 1, padding: int = 0, dilation: int = 1) -> tessera._core.Tile: ...
-
-def max_pool2d(x: tessera._core.Tile, height: str, width: str, rows: str, columns: str, stride: int = 1, padding: int = 0) -> tessera._core.Tile: ...
-
-def average_pool2d(x: tessera._core.Tile, height: str, width: str, rows: str, columns: str, stride: int = 1, padding: int = 0) -> tessera._core.Tile: ...
-
 class KVCache:
     """
     Keys and values by position, whatever their layout: see algorithms/build/cache.h.
@@ -295,4 +284,38 @@ def linear_recurrence(a: tessera._core.Tile, b: tessera._core.Tile, h: tessera._
 def causal_conv1d(x: tessera._core.Tile, w: tessera._core.Tile, history: tessera._core.Tile, along: str, taps: str, channels: Sequence[str], dilation: int = 1) -> tuple[tessera._core.Tile, tessera._core.Tile]:
     """
     y (N, L, O) of x (N, L, C), w (R, C, O) behind history (N, J, C), J = (R - 1) dilation, summed over taps and channels; and the history of what follows x.
+    """
+
+def conv(x: tessera._core.Tile, w: tessera._core.Tile, dims: dict[str, str], channels: Sequence[str], positions: Sequence[str], stride: int | Sequence[int] = 1, padding: int | Sequence[int | tuple[int, int]] = 0, dilation: int | Sequence[int] = 1) -> tessera._core.Tile:
+    """
+    The sum over windows and channels, along any number of dims: dims says of each by which dim its taps are called, {"H": "R"}.
+    """
+
+def transposed_conv(x: tessera._core.Tile, w: tessera._core.Tile, dims: dict[str, str], channels: Sequence[str], positions: Sequence[str], stride: int | Sequence[int] = 1, padding: int | Sequence[int | tuple[int, int]] = 0, dilation: int | Sequence[int] = 1, end: int | Sequence[int] = 0) -> tessera._core.Tile:
+    """
+    The gradient of conv by x: each element adds its products with the window to the positions that it covers, stride apart.
+    """
+
+def conv2d(x: tessera._core.Tile, w: tessera._core.Tile, height: str, width: str, rows: str, columns: str, channels: Sequence[str], stride: int = 1, padding: int = 0, dilation: int = 1) -> tessera._core.Tile:
+    """
+    The sum over the window's rows and columns and the channels; positions are the dims P and Q.
+    """
+
+def conv1d(x: tessera._core.Tile, w: tessera._core.Tile, length: str, taps: str, channels: Sequence[str], stride: int = 1, padding: int = 0, dilation: int = 1) -> tessera._core.Tile: ...
+
+def max_pool(x: tessera._core.Tile, dims: dict[str, str], positions: Sequence[str], stride: int | Sequence[int] = 1, padding: int | Sequence[int | tuple[int, int]] = 0, dilation: int | Sequence[int] = 1) -> tessera._core.Tile:
+    """The maximum over windows along any number of dims."""
+
+def average_pool(x: tessera._core.Tile, dims: dict[str, str], positions: Sequence[str], stride: int | Sequence[int] = 1, padding: int | Sequence[int | tuple[int, int]] = 0, dilation: int | Sequence[int] = 1, counts_padding: bool = True) -> tessera._core.Tile:
+    """
+    The mean over windows along any number of dims; what is padded counts as 0, or not at all.
+    """
+
+def max_pool2d(x: tessera._core.Tile, height: str, width: str, rows: str, columns: str, stride: int = 1, padding: int = 0) -> tessera._core.Tile: ...
+
+def average_pool2d(x: tessera._core.Tile, height: str, width: str, rows: str, columns: str, stride: int = 1, padding: int = 0) -> tessera._core.Tile: ...
+
+def resize(x: tessera._core.Tile, dim: str, to: str, by: str = 'linear', coordinates: str = 'half_pixel', nearest: str = 'half_down', cubic: float = -0.75, antialias: bool = False) -> tessera._core.Tile:
+    """
+    x with elements of the dim `to` in place of those of `dim`: the nearest, or between two (linear) or four (cubic).
     """
