@@ -40,7 +40,7 @@
 #   [NUMERICS <policy>]              of all kernels
 #   [MODULE <file>]                  in place of these four: a file (tessera-module.schema.json), relative to the current source folder,
 #                                    which says the kernels, each with its own numerics, options and schedules
-#   [GENERATOR ...] [SCHEDULE_DIRS ...] [EMIT ...] [TARGETS ...])   as above
+#   [GENERATOR ...] [COMPILE_LIMIT ...] [SCHEDULE_DIRS ...] [EMIT ...] [TARGETS ...])   as above; the limit is for each kernel
 #
 # One library and one header, lib<name>.a and <name>.h, that have all these kernels; what they call and their constants are shared where
 # they are equal. The files and the target are as above.
@@ -317,6 +317,15 @@ function(_tessera_python_algorithm result kernel function)
   set(${result} "${json}" PARENT_SCOPE)
 endfunction()
 
+# Appends to `options` what COMPILE_LIMIT says.
+macro(_tessera_compile_limit)
+  if(arg_COMPILE_LIMIT MATCHES "^[1-9][0-9]*$")
+    list(APPEND options --compile-limit-s ${arg_COMPILE_LIMIT})
+  elseif(DEFINED arg_COMPILE_LIMIT)
+    message(FATAL_ERROR "${subject}: COMPILE_LIMIT '${arg_COMPILE_LIMIT}'; expected seconds, for example 300")
+  endif()
+endmacro()
+
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;COMPILE_LIMIT;EMIT" "OPTIONS;GRADIENT;TANGENT;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
@@ -365,11 +374,7 @@ function(tessera_add_kernel name)
   list(APPEND options ${pairs})
   _tessera_pairs(pairs "${subject}" DERIVE_FOR derive-for "[0-9]+" "<dim>=<extent>, for example M=512" ${arg_DERIVE_FOR})
   list(APPEND options ${pairs})
-  if(arg_COMPILE_LIMIT MATCHES "^[1-9][0-9]*$")
-    list(APPEND options --compile-limit-s ${arg_COMPILE_LIMIT})
-  elseif(DEFINED arg_COMPILE_LIMIT)
-    message(FATAL_ERROR "${subject}: COMPILE_LIMIT '${arg_COMPILE_LIMIT}'; expected seconds, for example 300")
-  endif()
+  _tessera_compile_limit()
   _tessera_find_folders()
   if(arg_SCHEDULE)
     _tessera_schedule(schedule file "${subject}" SCHEDULE "${arg_SCHEDULE}" "${generator}" ${folders})
@@ -455,8 +460,8 @@ endfunction()
 
 function(tessera_add_library name)
   set(subject "error[cmake.add-library]: tessera_add_library(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;NUMERICS;MODULE;EMIT" "KERNELS;PYTHON;SCHEDULES;SCHEDULE_DIRS;TARGETS")
-  _tessera_check_arguments("a file and a target" "KERNELS, PYTHON, SCHEDULES, NUMERICS, MODULE, GENERATOR, SCHEDULE_DIRS, EMIT, TARGETS"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;NUMERICS;MODULE;COMPILE_LIMIT;EMIT" "KERNELS;PYTHON;SCHEDULES;SCHEDULE_DIRS;TARGETS")
+  _tessera_check_arguments("a file and a target" "KERNELS, PYTHON, SCHEDULES, NUMERICS, MODULE, GENERATOR, COMPILE_LIMIT, SCHEDULE_DIRS, EMIT, TARGETS"
     "give the library another name")
   if(NOT arg_KERNELS AND NOT arg_PYTHON AND NOT arg_MODULE)
     message(FATAL_ERROR "${subject}: expected KERNELS, PYTHON or MODULE, got none; say what the library shall have")
@@ -470,6 +475,7 @@ function(tessera_add_library name)
   set(module_text)
   set(inputs)
   set(options --name ${name})
+  _tessera_compile_limit()
   _tessera_find_folders()
   if(arg_MODULE)
     _tessera_file(module "${subject}" MODULE "${arg_MODULE}")

@@ -1,0 +1,141 @@
+#include "model.h"
+
+#include <tessera/runtime/state/checkpoint.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "encoder2_functions.h"
+
+static constexpr int32_t held_out_batches = 4;
+
+Model::Model(int32_t threads)
+    : gradients_(encoder2_gradients_describe, {}, threads),
+      loss_(encoder2_loss_describe, {}, threads),
+      logits_(encoder2_logits_describe, {}, threads),
+      update_(encoder2_update_describe, {}, threads) {
+    for (const Kernel::Argument &a : gradients_.arguments()) {
+        if (a.type != TESS_F32 || a.name == "loss" || a.name.ends_with(".grad")) continue;
+        parts_.push_back({a.name, size_, a.size()});
+        size_ += a.size();
+    }
+    const std::vector<int64_t> batch = gradients_.argument("ids").extents;
+    texts_ = batch.at(0), bytes_ = batch.at(1), width_ = gradients_.argument("norm_head").extents.at(0);
+    update_ = Kernel(encoder2_update_describe, {{"N", size_}}, threads);
+    g_.resize(static_cast<size_t>(size_));
+}
+
+// Each weight, or its gradient, where it lies in a vector of all.
+std::map<std::string, void *> Model::data_of(std::vector<float> &w, const std::string &suffix) const {
+    std::map<std::string, void *> data;
+    for (const Part &part : parts_) data[part.name + suffix] = w.data() + part.begin;
+    return data;
+}
+
+State Model::initial(uint64_t seed, uint64_t text) const {
+    State state;
+    state.seed = seed, state.text = text;
+    state.m.resize(g_.size()), state.v.resize(g_.size()), state.w.assign(g_.size(), 1);
+    const double width = std::sqrt(12 / static_cast<double>(width_));
+    for (const Part &part : parts_) {
+        if (part.name.starts_with("norm")) continue;
+        for (int64_t i = part.begin; i < part.begin + part.size; i++) {
+            const double evenly = static_cast<double>(mixed(mixed(seed) + static_cast<uint64_t>(i)) >> 40) * 0x1p-24;  // 0 ..< 1
+            state.w[static_cast<size_t>(i)] = static_cast<float>((evenly - 0.5) * width);
+        }
+    }
+    return state;
+}
+
+Model::Step Model::advance(State &state, const std::vector<uint8_t> &text, const Recipe &recipe) {
+    const auto step = static_cast<double>(state.losses.size() + 1);
+    Batch batch = batch_of(text, texts_, bytes_, state.seed, state.losses.size() + 1);
+    float loss = 0, length = 0;
+    std::map<std::string, void *> data = data_of(state.w);
+    data.merge(data_of(g_, ".grad"));
+    data["ids"] = batch.ids.data(), data["targets"] = batch.targets.data(), data["loss"] = &loss;
+    gradients_.run(data, {{"seed", static_cast<double>(state.seed)}, {"step", step}, {"rate", recipe.dropout}});
+
+    const double rate = recipe.rate * std::min(1.0, step / recipe.warm_up);
+    update_.run({{"m", state.m.data()}, {"v", state.v.data()}, {"w", state.w.data()}, {"g", g_.data()}, {"length", &length}},
+                {{"longest", recipe.longest},
+                 {"beta1", recipe.beta1},
+                 {"beta2", recipe.beta2},
+                 {"epsilon", recipe.epsilon},
+                 {"scale", 1 / std::sqrt(1 - std::pow(recipe.beta2, step))},
+                 {"step", rate / (1 - std::pow(recipe.beta1, step))},
+                 {"decay", 1 - rate * recipe.decay}});
+    if (!std::isfinite(loss) || !std::isfinite(length))
+        throw std::runtime_error("step " + std::to_string(state.losses.size() + 1) + ": the loss is " + std::to_string(loss) +
+                                 " and the gradient " + std::to_string(length) + " long; go on from the checkpoint with a smaller --rate");
+    state.losses.push_back(loss);
+    return {loss, length};
+}
+
+double Model::loss(const State &state, const std::vector<uint8_t> &text) {
+    double sum = 0;
+    std::vector<float> w = state.w;
+    for (int32_t i = 0; i < held_out_batches; i++) {
+        Batch batch = batch_of(text, texts_, bytes_, 0, static_cast<uint64_t>(i));
+        float loss = 0;
+        std::map<std::string, void *> data = data_of(w);
+        data["ids"] = batch.ids.data(), data["targets"] = batch.targets.data(), data["loss"] = &loss;
+        loss_.run(data);
+        sum += loss;
+    }
+    return sum / held_out_batches;
+}
+
+std::vector<float> Model::scores(const State &state, const std::vector<uint8_t> &before) {
+    const auto most = static_cast<size_t>(bytes_);
+    const size_t last = std::min(before.size(), most), begin = before.size() - last;
+    std::vector<int32_t> ids(most);  // what stands behind is not looked at: attention is causal
+    for (size_t i = 0; i < last; i++) ids[i] = before[begin + i];
+    const std::vector<int64_t> &extents = logits_.argument("logits").extents;
+    const auto each = static_cast<size_t>(extents.at(2));
+    std::vector<float> logits(most * each), w = state.w;
+    std::map<std::string, void *> data = data_of(w);
+    data["ids"] = ids.data(), data["logits"] = logits.data();
+    logits_.run(data);
+    const auto at = logits.begin() + static_cast<std::ptrdiff_t>((last - 1) * each);
+    return {at, at + static_cast<std::ptrdiff_t>(each)};
+}
+
+static void check(TessStateStatus status, const TessStateError &error) {
+    if (status != TESS_STATE_OK) throw std::runtime_error(error.text);
+}
+
+// What a checkpoint has, over the state's memory. `counts` are those of weights and of steps.
+static std::vector<TessNamedTensor> tensors_of(State &state, const int64_t (&counts)[2], int64_t *text) {
+    static const int64_t one = 1;
+    return {{"w", tess_dense(state.w.data(), TESS_F32, 1, &counts[0])},
+            {"m", tess_dense(state.m.data(), TESS_F32, 1, &counts[0])},
+            {"v", tess_dense(state.v.data(), TESS_F32, 1, &counts[0])},
+            {"losses", tess_dense(state.losses.data(), TESS_F32, 1, &counts[1])},
+            {"text", tess_dense(text, TESS_I64, 1, &one)}};
+}
+
+void Model::save(const std::filesystem::path &file, State &state) const {
+    const int64_t counts[2] = {size_, static_cast<int64_t>(state.losses.size())};
+    auto text = static_cast<int64_t>(state.text);
+    const std::vector<TessNamedTensor> tensors = tensors_of(state, counts, &text);
+    const TessStateHead head = {"", counts[1], state.seed};
+    TessStateError error = {};
+    check(tess_state_save(file.c_str(), &head, tensors.data(), static_cast<int32_t>(tensors.size()), &error), error);
+}
+
+State Model::load(const std::filesystem::path &file) const {
+    TessStateHead head = {};
+    TessStateError error = {};
+    const auto nothing = [](void *, const TessStoredTensor *) -> int32_t { return 0; };
+    check(tess_state_look(file.c_str(), &head, nothing, nullptr, &error), error);
+    State state;
+    for (std::vector<float> *all : {&state.w, &state.m, &state.v}) all->resize(static_cast<size_t>(size_));
+    state.losses.resize(static_cast<size_t>(head.step));
+    const int64_t counts[2] = {size_, head.step};
+    int64_t text = 0;
+    const std::vector<TessNamedTensor> tensors = tensors_of(state, counts, &text);
+    check(tess_state_load(file.c_str(), &head, tensors.data(), static_cast<int32_t>(tensors.size()), &error), error);
+    state.seed = head.seed, state.text = static_cast<uint64_t>(text);
+    return state;
+}

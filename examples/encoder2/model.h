@@ -1,0 +1,55 @@
+// The weights of the encoder, what training keeps beside them, and the generated functions over them.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernel.h"
+#include "text.h"
+
+// All that a step of training changes, and what it depends on.
+struct State {
+    std::vector<float> w, m, v;  // all weights as one vector, and the moments of AdamW
+    std::vector<float> losses;   // of each step
+    uint64_t seed = 1, text = 0;
+};
+
+struct Recipe {
+    double rate = 3e-3, warm_up = 20, decay = 0.01, longest = 1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8, dropout = 0.1;
+};
+
+class Model {
+public:
+    explicit Model(int32_t threads);
+
+    int64_t weights() const { return size_; }
+    int64_t bytes() const { return bytes_; }  // of a text
+    // No step was taken: norms scale by 1, other weights are spread evenly with a deviation of 1 / sqrt(D).
+    State initial(uint64_t seed, uint64_t text) const;
+
+    // One step on a batch of the text: the loss before it, which is added to the state's, and the length of the gradient before it was cut.
+    struct Step {
+        double loss, length;
+    };
+    Step advance(State &state, const std::vector<uint8_t> &text, const Recipe &recipe);
+    // The mean over some batches, the same ones each time, without dropout.
+    double loss(const State &state, const std::vector<uint8_t> &text);
+    // A score of each byte that may follow `before`, of which the last bytes() count.
+    std::vector<float> scores(const State &state, const std::vector<uint8_t> &before);
+
+    // Whole or not at all, whenever the process ends.
+    void save(const std::filesystem::path &file, State &state) const;
+    State load(const std::filesystem::path &file) const;
+
+private:
+    struct Part {
+        std::string name;
+        int64_t begin = 0, size = 0;
+    };
+    Kernel gradients_, loss_, logits_, update_;
+    std::vector<Part> parts_;
+    int64_t size_ = 0, texts_ = 0, bytes_ = 0, width_ = 0;
+    std::vector<float> g_;
+
+    std::map<std::string, void *> data_of(std::vector<float> &w, const std::string &suffix = "") const;
+};

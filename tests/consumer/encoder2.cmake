@@ -1,0 +1,72 @@
+# Builds examples/encoder2 outside of the tree with an installed Tessera, and trains with it: its losses are those of a twin in NumPy and float64,
+# and a run that is killed again and again leaves, byte for byte, what one that is not leaves. Arguments: PREFIX (the installed tree), SOURCE
+# (the checkout), WORK (a folder to make), GENERATOR (of CMake), PYTHON (that has NumPy).
+if(NOT EXISTS "${PYTHON}")
+  message("skipped: not installed: ${PYTHON}, ./tessera test fetches it")
+  return()
+endif()
+include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
+
+file(REMOVE_RECURSE "${WORK}")
+file(COPY "${SOURCE}/examples/encoder2" DESTINATION "${WORK}")
+file(GLOB_RECURSE package "${PREFIX}/TesseraConfig.cmake")
+cmake_path(GET package PARENT_PATH package)
+# Loops as they stand are made in seconds; a build for use takes minutes to choose better ones.
+run("configuring" "${CMAKE_COMMAND}" -S "${WORK}/encoder2" -G "${GENERATOR}" -B "${WORK}/build" "-DTessera_DIR=${package}" -DSCHEDULE=none
+  -DBATCH=2 -DBYTES=32 "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wno-restrict -Werror")
+run("building" "${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
+set(encoder2 "${WORK}/build/encoder2")
+
+# What it learns from: the manual.
+file(GLOB pages "${SOURCE}/docs/*.md")
+list(SORT pages)
+set(text "${WORK}/text")
+foreach(page IN LISTS pages)
+  file(READ "${page}" one)
+  file(APPEND "${text}" "${one}")
+endforeach()
+
+run("taking no step" "${encoder2}" train --steps 0 --text "${text}" --out "${WORK}/first")
+run("training without dropout" "${encoder2}" train --steps 20 --dropout 0 --text "${text}" --out "${WORK}/plain")
+run("training again" "${PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/encoder2_twin.py" "${WORK}/first/checkpoint.safetensors" "${WORK}/plain/loss.csv"
+  "${text}" 20 2 32)
+message("${output}")
+if(NOT output MATCHES "at most [0-9.]+e-(0[5-9]|[1-9][0-9]) off")
+  message(FATAL_ERROR "expected losses within 1e-4 of the twin's, got\n${output}")
+endif()
+
+run("training" "${encoder2}" train --steps 30 --every 10 --text "${text}" --out "${WORK}/whole")
+message("${output}")
+if(NOT output MATCHES "step 30: loss [0-4]\\.[0-9]+, held-out [0-4]\\.")
+  message(FATAL_ERROR "expected a loss below 5 after 30 steps, got\n${output}")
+endif()
+run("being killed" "${PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/encoder2_kills.py" "${encoder2}" "${text}" "${WORK}/killed" 30 5)
+message("${output}")
+foreach(file IN ITEMS checkpoint.safetensors loss.csv loss.svg)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E compare_files "${WORK}/whole/${file}" "${WORK}/killed/${file}" RESULT_VARIABLE differs)
+  if(differs)
+    message(FATAL_ERROR "${file} of the run that was killed is another one")
+  endif()
+endforeach()
+run("training on two threads" "${encoder2}" train --steps 20 --dropout 0 --threads 2 --text "${text}" --out "${WORK}/threads")
+execute_process(COMMAND "${CMAKE_COMMAND}" -E compare_files "${WORK}/plain/loss.csv" "${WORK}/threads/loss.csv" RESULT_VARIABLE differs)
+if(differs)
+  message(FATAL_ERROR "losses on two threads are others")
+endif()
+
+run("writing" "${encoder2}" write --bytes 20 --out "${WORK}/whole" "The ")
+if(NOT output MATCHES "^The ")
+  message(FATAL_ERROR "expected a beginning and what follows it, got\n${output}")
+endif()
+
+foreach(wrong IN ITEMS "train|--steps|many|expected a number" "train|--text|${CMAKE_CURRENT_LIST_FILE}|bytes of text; expected at least"
+    "train|--resume|--text|${SOURCE}/algorithms/build|--out|${WORK}/whole|is of another text" "rest|expected train or write")
+  string(REPLACE "|" ";" wrong "${wrong}")
+  list(POP_BACK wrong expected)
+  execute_process(COMMAND "${encoder2}" ${wrong} RESULT_VARIABLE result ERROR_VARIABLE errors OUTPUT_QUIET)
+  string(FIND "${errors}" "${expected}" at)
+  if(result EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "expected '${expected}', got ${result} and\n${errors}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE "${WORK}")
