@@ -7,7 +7,11 @@
 #   [NUMERICS <policy>]              for example f32; or a file of JSON (*.json), relative to the current source folder
 #   [OPTIONS <name>=<value>...]      the algorithm's options, for example stride=2 activation=relu; see the generator's list
 #   [GRADIENT <name>...]             in place of the algorithm its gradients by these inputs, states or parameters (docs/gradients.md)
+#   [RESIDUALS <stages>=save|recompute...]   what rounds of a call that repeats keep for GRADIENT, the first pattern that fits counts; or a
+#                                    file of JSON (*.json), relative to the current source folder
 #   [TANGENT <name>...]              the algorithm and how its outputs change with these
+#   [VMAP <dim>[=<name>,...]...]     the algorithm for many of these at once, all inputs and states where none is named
+#   [CHECKPOINT <call>=<rounds>...]  with the rounds of a call that repeats in groups; these are made in the order in which they stand
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <schedule>]            for all targets: a file that ends in .json, relative to the current source folder; the name of one
 #                                    in the folders below, such as matmul/prepacked_avx2; none, for plain loops; or derived, for the
@@ -326,11 +330,44 @@ macro(_tessera_compile_limit)
   endif()
 endmacro()
 
+# Appends to `options` what is made of the algorithm, in the order of the keywords, and to `inputs` the files that say it.
+function(_tessera_transforms subject)
+  set(name "[A-Za-z_][A-Za-z0-9_.]*")
+  set(of_GRADIENT --grad "${name}" "names of inputs, states or parameters, for example x w")
+  set(of_TANGENT --tangent "${name}" "names of inputs, states or parameters, for example x w")
+  set(of_VMAP --vmap "[A-Za-z_][A-Za-z0-9_]*(=${name}(,${name})*)?" "<dim>[=<name>,...], for example B=x,w")
+  set(of_CHECKPOINT --checkpoint "${name}=[1-9][0-9]*" "<call>=<rounds of a group>, for example layers=8")
+  set(of_RESIDUALS --residuals "([A-Za-z0-9_.*]+=(save|recompute)|.*\\.json)" "<stages>=save, <stages>=recompute or a file *.json, for example layers.*=save")
+  set(order "${ARGN}")
+  list(FILTER order INCLUDE REGEX "^(GRADIENT|TANGENT|VMAP|CHECKPOINT|RESIDUALS)$")
+  list(REMOVE_DUPLICATES order)
+  foreach(keyword IN LISTS order)
+    list(GET of_${keyword} 0 option)
+    list(GET of_${keyword} 1 value)
+    list(GET of_${keyword} 2 expected)
+    foreach(word IN LISTS arg_${keyword})
+      if(NOT word MATCHES "^${value}$")
+        message(FATAL_ERROR "${subject}: ${keyword} '${word}'; expected ${expected}")
+      endif()
+      if(keyword STREQUAL "RESIDUALS" AND word MATCHES "\\.json$")
+        _tessera_file(word "${subject}" RESIDUALS "${word}")
+        list(APPEND inputs "${word}")
+      endif()
+      list(APPEND options ${option} "${word}")
+    endforeach()
+  endforeach()
+  if(arg_RESIDUALS AND NOT arg_GRADIENT)
+    message(FATAL_ERROR "${subject}: RESIDUALS without GRADIENT; say what the gradients are by")
+  endif()
+  set(options ${options} PARENT_SCOPE)
+  set(inputs ${inputs} PARENT_SCOPE)
+endfunction()
+
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;COMPILE_LIMIT;EMIT" "OPTIONS;GRADIENT;TANGENT;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;COMPILE_LIMIT;EMIT" "OPTIONS;GRADIENT;RESIDUALS;TANGENT;VMAP;CHECKPOINT;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
   _tessera_check_arguments("a C function"
-    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, TANGENT, SHAPE, DERIVE_FOR, COMPILE_LIMIT, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
+    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, RESIDUALS, TANGENT, VMAP, CHECKPOINT, SHAPE, DERIVE_FOR, COMPILE_LIMIT, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
     "give the kernel another name and say ALGORITHM")
   _tessera_find_generator()
 
@@ -357,19 +394,7 @@ function(tessera_add_kernel name)
   endif()
   _tessera_pairs(pairs "${subject}" OPTIONS option "(-?[0-9]+|[A-Za-z_][A-Za-z0-9_]*)" "<name>=<value>, for example stride=2" ${arg_OPTIONS})
   list(APPEND options ${pairs})
-  foreach(pair IN ITEMS GRADIENT=--grad TANGENT=--tangent)
-    string(REGEX MATCH "^([A-Z]+)=(.+)$" pair "${pair}")
-    set(keyword "${CMAKE_MATCH_1}")
-    set(option "${CMAKE_MATCH_2}")
-    foreach(tensor IN LISTS arg_${keyword})
-      if(NOT tensor MATCHES "^[A-Za-z_][A-Za-z0-9_.]*$")
-        message(FATAL_ERROR "${subject}: ${keyword} '${tensor}'; expected names of inputs, states or parameters, for example x w")
-      endif()
-    endforeach()
-    if(arg_${keyword})
-      list(APPEND options ${option} ${arg_${keyword}})
-    endif()
-  endforeach()
+  _tessera_transforms("${subject}" ${ARGN})
   _tessera_pairs(pairs "${subject}" SHAPE shape "[0-9]+" "<dim>=<extent>, for example N=768" ${arg_SHAPE})
   list(APPEND options ${pairs})
   _tessera_pairs(pairs "${subject}" DERIVE_FOR derive-for "[0-9]+" "<dim>=<extent>, for example M=512" ${arg_DERIVE_FOR})

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "generators/registry/options.h"
+#include "generators/registry/transforms.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/json_reader.h"
 #include "support/text/error.h"
@@ -74,7 +75,8 @@ std::optional<TuningRecord> tuning_record_of(const Schedule &schedule) {
 }
 
 std::vector<std::string> tuning_words(const KernelTask &t, const TuningRecord &record) {
-    std::vector<std::string> words = {"tune", t.algorithm, "--numerics", t.numerics, "--target", t.target};
+    std::vector<std::string> words = {"tune", name_before(t.algorithm, t.transforms), "--numerics", t.numerics, "--target", t.target};
+    for (const std::string &transform : t.transforms) words.insert(words.end(), {"--transform", transform});
     auto add = [&](const std::vector<std::string> &more) { words.insert(words.end(), more.begin(), more.end()); };
     auto add_all = [&](const char *option, const std::map<std::string, int64_t> &values) {
         if (!values.empty()) words.push_back(option);

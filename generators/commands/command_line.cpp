@@ -165,6 +165,14 @@ std::set<std::string> CommandLine::given() const {
     return names;
 }
 
+std::vector<std::string> CommandLine::given_in_order() const {
+    std::vector<std::string> names;
+    for (const CLI::Option *option : app_->parse_order()) names.push_back(option->get_name());
+    return names;
+}
+
+void CommandLine::once_parsed(const std::function<void()> &then) const { app_->final_callback(then); }
+
 ProgramLine::ProgramLine(const std::string &name, const std::string &about, const std::string &version, const std::string &footer)
     : app_(std::make_unique<CLI::App>(about)) {
     app_->name(name);

@@ -73,6 +73,10 @@ public:
     bool is_given() const;
     bool has(const std::string &name) const;
     std::set<std::string> given() const;
+    // The names of what was given, in the order of the line; one that was given twice is there twice.
+    std::vector<std::string> given_in_order() const;
+    // Calls this once all variables have their values, if the line names this command.
+    void once_parsed(const std::function<void()> &then) const;
 
 private:
     CommandOption position(const std::string &name, const std::vector<std::string> &words, const std::string &meaning,

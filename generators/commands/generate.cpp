@@ -67,6 +67,8 @@ static std::string depfile_of(const Registry &registry, const std::string &targe
     for (const ModuleKernel &kernel : module.kernels)
         for (const std::string &file : {kernel.options.algorithm, kernel.options.numerics})
             if (file.ends_with(".json")) add_named(file);
+    for (const ModuleKernel &kernel : module.kernels)
+        for (const std::string &file : kernel.options.transform_files) add_named(file);
     for (const std::vector<PreparedKernel> &targets : library.kernels)
         for (const PreparedKernel &p : targets) {
             for (const Schedule &s : p.choice.applied.ancestry)
@@ -189,10 +191,11 @@ static void check_arguments(const CommandLine &line, const GenerateOptions &opti
         if (line.has("--name")) check_c_name(options.name);
         return;
     }
-    std::vector<const char *> of_one = {"algorithm",    "--option",  "--shape", "--schedule", "--schedule-for",
-                                        "--derive-for", "--extents", "--range", "--grad",     "--tangent"};
-    if (!options.module.empty()) of_one.push_back("--numerics");
-    for (const char *option : of_one)
+    std::vector<std::string> of_one = {"algorithm",    "--option",  "--shape", "--schedule", "--schedule-for",
+                                       "--derive-for", "--extents", "--range"};
+    for (const std::string &option : transform_options()) of_one.push_back(option);
+    if (!options.module.empty()) of_one.emplace_back("--numerics");
+    for (const std::string &option : of_one)
         if (line.has(option))
             throw UserError("command.arguments",
                             fmt::format("generate: {} is of one kernel, and with {} there may be several. State it {}.", option, how,

@@ -1,9 +1,83 @@
 #include "generators/commands/kernel_line.h"
 
+#include <algorithm>
+#include <memory>
+
+#include "generators/registry/transforms.h"
 #include "schedules/target/target.h"
 #include "support/text/error.h"
 
 namespace tessera {
+
+namespace {
+
+// What the short forms say, until the whole line is known.
+struct TransformLine {
+    std::vector<std::string> grad, tangent, vmap, checkpoint, residuals, transform;
+};
+
+std::string with_names(std::string words, const std::vector<std::string> &names) {
+    for (const std::string &name : names) words += " " + name;
+    return words;
+}
+
+void add_transform_options(const CommandLine &line, KernelOptions &options) {
+    const auto said = std::make_shared<TransformLine>();
+    const CommandOption grad =
+        line.option("--grad", said->grad,
+                    "In place of the algorithm its gradients by these inputs, states or parameters: it takes <output>.grad, and gives "
+                    "<input>.grad")
+            .takes("NAME")
+            .separated_by(',');
+    line.option("--tangent", said->tangent,
+                "The algorithm and how its outputs change: it takes <input>.tangent of these, and gives <output>.tangent too")
+        .takes("NAME")
+        .separated_by(',');
+    line.option("--vmap", said->vmap,
+                "The algorithm for many inputs, states or parameters at once, all inputs and states where none is named: DIM in front of "
+                "them and of what comes out; may be repeated")
+        .one_value_each()
+        .takes("DIM[=NAME,...]");
+    line.option("--checkpoint", said->checkpoint,
+                "With the rounds of a call that repeats in groups, so that gradients keep less of them; may be repeated")
+        .one_value_each()
+        .takes("CALL=ROUNDS");
+    line.option("--residuals", said->residuals,
+                "What rounds keep for --grad, by stage: 'layers.*=save', the first pattern that fits counts; or a file (*.json)")
+        .takes("STAGES=save|recompute|FILE")
+        .needs(grad);
+    line.option("--transform", said->transform,
+                "One of these as artifacts and modules say it, such as 'grad x w' or 'vmap B x'; may be repeated. All are applied in the "
+                "order of the command line")
+        .one_value_each()
+        .takes("WORDS");
+    line.once_parsed([line, said, &options] {
+        const auto next = [](std::vector<std::string> &words) {
+            const std::string first = words.front();
+            words.erase(words.begin());
+            return first;
+        };
+        std::vector<std::string> residuals;
+        for (const std::string &text : said->residuals) {
+            const std::vector<std::string> words = residual_words(text);
+            residuals.insert(residuals.end(), words.begin(), words.end());
+            if (text.ends_with(".json")) options.transform_files.push_back(text);
+        }
+        std::vector<std::string> &all = options.transforms;
+        for (const std::string &name : line.given_in_order()) {
+            if (name == "--vmap") all.push_back(vmap_words(next(said->vmap)));
+            if (name == "--checkpoint") all.push_back(checkpoint_words(next(said->checkpoint)));
+            if (name == "--transform") all.push_back(next(said->transform));
+            if (name == "--tangent" && !said->tangent.empty()) all.push_back(with_names("tangent", said->tangent)), said->tangent.clear();
+            if (name == "--grad" && !said->grad.empty())
+                all.push_back(with_names(with_names("grad", said->grad), residuals)), said->grad.clear();
+        }
+    });
+}
+
+}  // namespace
+
+std::vector<std::string> transform_options() { return {"--grad", "--tangent", "--vmap", "--checkpoint", "--residuals", "--transform"}; }
 
 void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
     line.option("algorithm", options.algorithm, "The algorithm's name, as 'list' shows it, or a file (*.json) such as show --json writes")
@@ -15,15 +89,7 @@ void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
                 "Values of the algorithm's options, such as stride=2 activation=relu; 'list <algorithm>' shows them")
         .takes("NAME=VALUE")
         .separated_by(',');
-    line.option(
-            "--grad", options.grad,
-            "In place of the algorithm its gradients by these inputs, states or parameters: it takes <output>.grad, and gives <input>.grad")
-        .takes("NAME")
-        .separated_by(',');
-    line.option("--tangent", options.tangent,
-                "The algorithm and how its outputs change: it takes <input>.tangent of these, and gives <output>.tangent too")
-        .takes("NAME")
-        .separated_by(',');
+    add_transform_options(line, options);
     std::vector<std::string> effects;
     for (const Effect e : all_effects) effects.emplace_back(name_of(e));
     line.option("--suspend", options.suspended, "Refuse an algorithm that has one of these effects: " + join(effects))

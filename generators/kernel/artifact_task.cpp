@@ -1,9 +1,9 @@
 #include "generators/kernel/artifact_task.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "generators/kernel/prepare.h"
+#include "generators/registry/transforms.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/target/target.h"
 
@@ -62,15 +62,7 @@ KernelOptions options_of(const KernelTask &task) {
     KernelOptions options;
     options.algorithm = task.algorithm, options.numerics = task.numerics, options.target = task.target;
     options.options = assignments(task.options), options.shape = assignments(task.fixed);
-    // linear.grad is the gradient of linear.
-    for (auto transform = task.transforms.rbegin(); transform != task.transforms.rend(); ++transform) {
-        std::istringstream words(*transform);
-        std::string what;
-        words >> what;
-        std::vector<std::string> &names = what == "grad" ? options.grad : options.tangent;
-        for (std::string name; words >> name;) names.push_back(name);
-        options.algorithm.resize(std::min(options.algorithm.size(), options.algorithm.rfind('.')));
-    }
+    options.transforms = task.transforms, options.algorithm = name_before(task.algorithm, task.transforms);
     return options;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "algorithms/transform/bind_extents.h"
-#include "algorithms/transform/derivatives/derivatives.h"
 #include "algorithms/transform/half_bytes.h"
 #include "generators/registry/algorithm_file.h"
+#include "generators/registry/transforms.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -32,25 +32,14 @@ static Algorithm declared_algorithm(const Registry &registry, const KernelOption
 }
 
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
-    Algorithm algorithm = declared_algorithm(registry, options, complete);
-    if (!options.grad.empty()) algorithm = vjp(algorithm, {options.grad, {}});
-    if (!options.tangent.empty()) algorithm = jvp(algorithm, {options.tangent, {}});
+    const Algorithm algorithm =
+        transformed(declared_algorithm(registry, options, complete), options.transforms, parse_shape(options.shape));
     for (const Effect e : effects_of(algorithm))
         if (std::count(options.suspended.begin(), options.suspended.end(), name_of(e)))
             throw UserError("effects.suspended",
                             algorithm.name + ": it " + (e == Effect::memory ? "updates states" : "draws random numbers") +
                                 ", and --suspend refuses the effect '" + name_of(e) + "'. Choose another algorithm, or suspend less.");
     return algorithm;
-}
-
-std::vector<std::string> transforms_of(const KernelOptions &options) {
-    std::vector<std::string> all;
-    for (const auto &[what, names] : {std::pair{"grad", &options.grad}, {"tangent", &options.tangent}}) {
-        if (names->empty()) continue;
-        all.emplace_back(what);
-        for (const std::string &name : *names) all.back() += " " + name;
-    }
-    return all;
 }
 
 // Calls that do not stay calls, as a schedule has to name their stages.
@@ -72,7 +61,7 @@ KernelRequest request_of(const Registry &registry, const KernelOptions &options,
     KernelRequest request;
     const Algorithm author = load_algorithm(registry, options, &request.options);
     request.declared = in_bytes(author);
-    request.transforms = transforms_of(options);
+    request.transforms = options.transforms;
     request.notes = notes_of_inlined(author, request.declared);
     request.fixed = parse_shape(options.shape);
     request.bound = bind_extents(request.declared, request.fixed);

@@ -14,9 +14,9 @@ namespace tessera {
 
 // Nothing in it changes after it is made.
 struct KernelRequest {
-    Algorithm declared;                   // as its author wrote it, in the policy, elements of four bits in bytes
-    Options options;                      // a value for each that the algorithm has
-    std::vector<std::string> transforms;  // what was made of it before: "grad x w", "tangent x"
+    Algorithm declared;                     // as its author wrote it, in the policy, elements of four bits in bytes
+    Options options;                        // a value for each that the algorithm has
+    std::vector<std::string> transforms;    // what was made of it before: "grad x w" (transforms.h)
     Extents fixed;
     Algorithm bound;     // with the fixed dims
     Algorithm elements;  // the same where nothing of four bits is in bytes yet: what results are compared with
@@ -28,11 +28,8 @@ struct KernelRequest {
 KernelRequest request_of(const Registry &registry, const KernelOptions &options, const Target &target);
 
 // The algorithm that the options give, or name: of the registry or in a file (algorithm_file.h); `complete` gets a value for each of its
-// options. Its derivative, where one is asked. UserError derivative.* (derivatives.h), as Registry::make and read_algorithm,
+// options. What the options make of it, where they do. UserErrors of transformed (transforms.h), as Registry::make and read_algorithm,
 // command.numerics: others than a file's own.
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete = nullptr);
-
-// The derivatives that the options ask for, as a task of an artifact says them: "grad x w", "tangent x".
-std::vector<std::string> transforms_of(const KernelOptions &options);
 
 }  // namespace tessera

@@ -29,7 +29,7 @@ static std::string read_named(const JsonReader &reader, const std::filesystem::p
 }
 
 static ModuleKernel read_kernel(const JsonReader &reader, const std::filesystem::path &folder, const KernelOptions &common) {
-    reader.only({"name", "algorithm", "numerics", "options", "shape", "derive_for", "schedule", "schedules", "grad", "tangent"});
+    reader.only({"name", "algorithm", "numerics", "options", "shape", "derive_for", "schedule", "schedules", "transforms"});
     ModuleKernel kernel{"", common, {}};
     if (const auto name = reader.find("name"))
         if (kernel.name = name->text(); !is_c_name(kernel.name))
@@ -42,8 +42,7 @@ static ModuleKernel read_kernel(const JsonReader &reader, const std::filesystem:
             const std::string text = value.value().is_string() ? value.text() : std::to_string(value.integer(INT64_MIN, INT64_MAX));
             kernel.options.options.push_back(name + "=" + text);
         }
-    if (const auto grad = reader.find("grad")) kernel.options.grad = grad->texts();
-    if (const auto tangent = reader.find("tangent")) kernel.options.tangent = tangent->texts();
+    if (const auto transforms = reader.find("transforms")) kernel.options.transforms = transforms->texts();
     kernel.options.shape = read_assignments(reader, "shape", 0, max_extent);
     kernel.options.derive_for = read_assignments(reader, "derive_for", 0, max_extent);
     if (const auto schedule = reader.find("schedule")) kernel.options.schedule = read_named(*schedule, folder);

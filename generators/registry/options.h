@@ -27,8 +27,8 @@ struct KernelOptions {
     std::vector<std::string> derive_for;  // "M=512": what a derived schedule is for
     bool family_only = false;             // of what matches, nothing that was tuned for a shape
     bool quiet = false;
-    std::vector<std::string> grad;                // in place of the algorithm its gradients by these, by vjp (derivatives.h)
-    std::vector<std::string> tangent;             // in place of it its change by changes of these, by jvp; of gradients, if both are asked
+    std::vector<std::string> transforms;          // what is made of the algorithm, in order (transforms.h)
+    std::vector<std::string> transform_files;     // that these were read from
     std::vector<std::string> suspended;           // effects that the algorithm must not have
     std::shared_ptr<const Algorithm> given = {};  // the algorithm itself, in place of a name: a callee of a program
 };

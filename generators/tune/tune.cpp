@@ -127,9 +127,9 @@ void check_together(const Asked &asked) {
                                  {asked.has("--target"), "--target"},
                                  {asked.has("--numerics"), "--numerics"},
                                  {asked.has("--option"), "--option"},
-                                 {asked.has("--grad"), "--grad"},
-                                 {asked.has("--tangent"), "--tangent"},
                                  {asked.has("--threads"), "--threads"}});
+    if (!asked.callees)
+        for (const std::string &option : transform_options()) all.emplace_back(asked.has(option), option);
     for (const auto &[given, name] : all)
         if (given)
             throw UserError("command.arguments",

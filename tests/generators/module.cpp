@@ -101,8 +101,7 @@ TEST_CASE("the published schema of modules has the fields that are read") {
                                    {"derive_for", {{"N", 1}}},
                                    {"schedule", "none"},
                                    {"schedules", {{"avx2", "none"}}},
-                                   {"grad", nlohmann::json::array({"x"})},
-                                   {"tangent", nlohmann::json::array({"x"})}};
+                                   {"transforms", nlohmann::json::array({"grad x"})}};
     const TemporaryFolder folder;
     CHECK(read(folder, with_kernels(values.dump())).kernels.size() == 1);
     const auto &properties = schema["properties"]["kernels"]["items"]["properties"];
