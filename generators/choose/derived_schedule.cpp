@@ -107,6 +107,7 @@ DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &
     if (auto kept = kept_schedule(file, request, chooser)) return {kept->schedule, std::move(kept->made), 0, 0, file};
     const auto start = std::chrono::steady_clock::now();
     const auto model = model_for(registry, "", target);
+    const Target seen = as_shipped_model_sees(target);
     const auto progress = [&](size_t candidates) {
         if (observer.derives) observer.derives(bound.name, candidates);
     };
@@ -114,13 +115,13 @@ DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &
     Usable usable;
     size_t candidates = 0;
     if (!request.declared.calls().empty() && !target.is_gpu()) {
-        const ProgramDerivation program = program_schedule(request, extents, target, *model, chooser, progress);
+        const ProgramDerivation program = program_schedule(request, extents, seen, *model, chooser, progress);
         candidates = program.candidates;
         usable = {program.schedule, made_of(program.schedule, request, chooser)};
         if (!usable.made && program.without_folds) usable = {*program.without_folds, made_of(*program.without_folds, request, chooser)};
     }
     if (!usable.made) {
-        const Derivation derived = derive(bound, target, expected_workloads(bound, extents), *model, progress);
+        const Derivation derived = derive(bound, seen, expected_workloads(bound, extents), *model, progress);
         candidates += derived.candidates;
         usable = schedule_of(derived, request, target, chooser);
     }

@@ -37,6 +37,17 @@ std::unique_ptr<CostModel> model_for(const Registry &registry, const std::string
     return model;
 }
 
+Target as_shipped_model_sees(const Target &target) {
+    for (const std::string &name : nearest_targets(target)) {
+        if (!shipped_model(name)) continue;
+        const Target trained = target_named(name);
+        Target seen = target;
+        seen.l1_bytes = trained.l1_bytes, seen.l2_bytes = trained.l2_bytes, seen.l3_bytes = trained.l3_bytes;
+        return seen;
+    }
+    return target;
+}
+
 std::string model_hash(const Registry &registry, const std::string &choice, const Target &target) {
     if (find_extension(registry.cost_models(), choice)) return "registered:" + choice;
     const auto file = model_file(choice, target);

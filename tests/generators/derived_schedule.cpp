@@ -6,6 +6,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/text/json.h"
+#include "generators/choose/model_choice.h"
 #include "tests/generators/harness.h"
 
 namespace tessera::test_derived_schedule {
@@ -63,6 +64,19 @@ TEST_CASE("where no artifact fits, a schedule is derived once and kept") {
     CHECK_THAT(third.err, Catch::Contains("derived from "));
     CHECK(third.out == first.out);
     CHECK(read_file(cache.files()[0]) != "{");
+}
+
+TEST_CASE("a shipped model sees the caches that it was trained with") {
+    const auto caches = [](const Target &t) { return std::vector<int64_t>{t.l1_bytes, t.l2_bytes, t.l3_bytes}; };
+    const Target avx512 = target_named("avx512"), arm64 = target_named("arm64");
+    for (const char *name : {"avx512", "znver4", "znver5", "sapphirerapids"}) {
+        INFO(name);
+        const Target target = target_named(name), seen = as_shipped_model_sees(target);
+        CHECK(caches(seen) == caches(avx512));
+        CHECK((seen.name == target.name && seen.features == target.features));
+    }
+    CHECK(caches(as_shipped_model_sees(target_named("avx2"))) == caches(target_named("avx2")));
+    CHECK(caches(as_shipped_model_sees(arm64)) == caches(arm64));  // none ships for it
 }
 
 TEST_CASE("a derived schedule is ready to be checked in") {
