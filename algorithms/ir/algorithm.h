@@ -314,6 +314,8 @@ struct NumericsCheck {
     friend bool operator==(const NumericsCheck &, const NumericsCheck &) = default;
 };
 
+struct DerivativeRule;
+
 struct Algorithm {
     std::string name;
     std::vector<Dim> dims;
@@ -332,6 +334,8 @@ struct Algorithm {
     // Where the elements of inputs and states are taken to lie by the checks of stages, both by name.
     std::map<std::string, std::pair<double, double>> stated_ranges = {};
     std::map<std::string, NumericsCheck> checks = {};
+    // What its author says its derivative is (derivative_rule.h). It changes no value, so it is in no hash; null: that of its stages.
+    std::shared_ptr<const DerivativeRule> rule = nullptr;
 
     StepsOfKind<Stage, const std::vector<Step>> stages() const & { return StepsOfKind<Stage, const std::vector<Step>>(steps); }
     StepsOfKind<Stage, std::vector<Step>> stages() & { return StepsOfKind<Stage, std::vector<Step>>(steps); }

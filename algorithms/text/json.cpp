@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/ir/derivative_rule.h"
 #include "algorithms/text/print.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -149,12 +150,21 @@ public:
             if (check.bounded) asked["bounded"] = {check.bounded->first, check.bounded->second};
             if (check.loss) asked["loss"] = *check.loss;
         }
+        if (a.rule) j["rule"] = rule(*a.rule);
         require(a.half_bytes.empty(), "a document has tensors as they are declared");
         return j;
     }
     const json &callees() const { return callees_; }
 
 private:
+    json rule(const DerivativeRule &r) {
+        json written = json::object();
+        if (r.jvp) written["jvp"] = place(r.jvp.get());
+        if (r.backward) written["backward"] = place(r.backward.get());
+        if (r.forward) written["forward"] = place(r.forward.get());
+        if (r.differs) written["differs"] = true;
+        return written;
+    }
     json call(const Call &c) {
         json parameters = json::object();
         for (auto &[name, value] : c.parameters) parameters[name] = to_json(value);

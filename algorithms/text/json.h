@@ -13,7 +13,8 @@
 //               {"call": {"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}}],
 //     "callees": [{"name": …, …}],
 //     "outputs": ["y"], "numerics": {…}, "effects": ["memory"], "large": ["x"],
-//     "ranges": {"x": [-1, 1]}, "checks": {"acc": {"stable": true, "bounded": [-100, 100], "loss": 64}} }
+//     "ranges": {"x": [-1, 1]}, "checks": {"acc": {"stable": true, "bounded": [-100, 100], "loss": 64}},
+//     "rule": {"jvp": 0, "backward": 1, "forward": 2, "differs": true} }              by places in callees (derivative_rule.h)
 //
 // What is written says nearly all. What is read (tessera-algorithm.schema.json) may leave out more, and is the same algorithm:
 //

@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/ir/derivative_rule.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
 #include "support/files/json_parse.h"
@@ -231,6 +232,7 @@ public:
             for (const auto &[name, range] : ranges->fields()) a_.stated_ranges[name] = read_range(range);
         if (auto checks = r_.find("checks"))
             for (const auto &[stage, check] : checks->fields()) a_.checks[stage] = read_check(check);
+        if (auto rule = r_.find("rule")) a_.rule = read_rule(*rule);
         return std::move(a_);
     }
 
@@ -340,14 +342,27 @@ private:
         return {r.at("tensor").text(), exprs(r.at("index"), known_)};
     }
 
+    std::shared_ptr<const Algorithm> read_callee(const JsonReader &place) const {
+        if (callees_.empty())
+            place.fail("json.value", "\"callees\" lists no algorithm before this one; a callee stands before its callers.");
+        return callees_[static_cast<size_t>(place.integer(0, static_cast<int64_t>(callees_.size()) - 1))];
+    }
+
+    std::shared_ptr<const DerivativeRule> read_rule(const JsonReader &r) const {
+        r.only({"jvp", "backward", "forward", "differs"});
+        DerivativeRule rule;
+        if (auto jvp = r.find("jvp")) rule.jvp = read_callee(*jvp);
+        if (auto backward = r.find("backward")) rule.backward = read_callee(*backward);
+        if (auto forward = r.find("forward")) rule.forward = read_callee(*forward);
+        if (auto differs = r.find("differs")) rule.differs = differs->truth();
+        return std::make_shared<const DerivativeRule>(std::move(rule));
+    }
+
     Call read_call(const JsonReader &r) const {
         r.only({"scope", "callee", "dims", "tensors", "parameters", "results", "repeat"});
         Call call;
         call.scope = r.at("scope").text();
-        const JsonReader place = r.at("callee");
-        if (callees_.empty())
-            place.fail("json.value", "\"callees\" lists no algorithm before this one; a callee stands before its callers.");
-        call.callee = callees_[static_cast<size_t>(place.integer(0, static_cast<int64_t>(callees_.size()) - 1))];
+        call.callee = read_callee(r.at("callee"));
         if (auto dims = r.find("dims"))
             for (auto &[name, value] : dims->fields()) call.dims[name] = value.text();
         if (auto tensors = r.find("tensors"))
@@ -386,8 +401,8 @@ private:
 
 Algorithm algorithm_from_json(const json &value) {
     JsonReader r(value, "algorithm");
-    std::vector<std::string> fields = {"name",     "dims",    "parameters", "tensors", "steps", "outputs",
-                                       "numerics", "effects", "large",      "ranges",  "checks"};
+    std::vector<std::string> fields = {"name",     "dims",    "parameters", "tensors", "steps",  "outputs",
+                                       "numerics", "effects", "large",      "ranges",  "checks", "rule"};
     std::string got = r.at("format").text();
     if (got != algorithm_format)
         r.at("format").fail("json.version",

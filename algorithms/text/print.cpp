@@ -126,7 +126,7 @@ public:
 
     std::string call_text(const Call &call) {
         require(call.callee != nullptr, "a call without a callee");
-        if (std::find(callees_.begin(), callees_.end(), call.callee) == callees_.end()) callees_.push_back(call.callee);
+        note(call.callee);
         std::vector<Expr> values;
         for (auto &[name, value] : call.parameters) values.push_back(value);
         for (auto &[name, view] : call.tensors) values.insert(values.end(), view.index.begin(), view.index.end());
@@ -140,6 +140,15 @@ public:
         for (auto &[output, result] : call.results) results.push_back(output + " as " + result);
         return line.finish("  ", "call " + call.scope + " = " + call.callee->name + "(" + list(arguments) + ")" +
                                      (results.empty() ? "" : " with " + list(results)) + (call.repeat ? repeat_text(*call.repeat) : ""));
+    }
+
+    // The rule's parts by name, which are printed behind, as callees are.
+    std::string rule_text(const DerivativeRule &rule) {
+        std::vector<std::string> parts;
+        for (const auto &[name, part] : {std::pair{"jvp ", rule.jvp}, {"forward ", rule.forward}, {"backward ", rule.backward}})
+            if (part) note(part), parts.push_back(name + part->name);
+        if (rule.differs) parts.emplace_back("differs on purpose");
+        return "  derivative " + list(parts) + "\n";
     }
 
     static std::string repeat_text(const Repeat &repeat) {
@@ -174,6 +183,7 @@ public:
         for (const auto &[name, range] : a.stated_ranges)
             text += "  range " + name + ": " + real_text(range.first) + " ..= " + real_text(range.second) + "\n";
         for (const auto &[stage, check] : a.checks) text += "  check " + stage + ": " + check_text(check) + "\n";
+        if (a.rule) text += rule_text(*a.rule);
         for (const std::string &definition : monoids_) text += definition;
         return text;
     }
@@ -209,6 +219,10 @@ private:
                            (s.direction == ScanDirection::backward ? " backward" : "") + " along " + s.dim + " of (" + line(s.inputs) + ")";
         if (s.segments.defined()) text += " anew where " + line(s.segments);
         return text;
+    }
+
+    void note(const std::shared_ptr<const Algorithm> &callee) {
+        if (std::find(callees_.begin(), callees_.end(), callee) == callees_.end()) callees_.push_back(callee);
     }
 
     // The monoid's name, with its definition noted to be printed once.

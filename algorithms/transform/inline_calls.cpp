@@ -64,6 +64,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         for (BatchPass &p : m.batch) rename_dims(p.dims);
     };
     callee = map_expressions(std::move(callee), rename);
+    callee.rule = nullptr;  // it knows the callee's names
     for (Dim &d : callee.dims) {
         if (!d.equals.empty()) d.equals = dim_names.at(d.equals);
         d.name = dim_names.at(d.name);
@@ -107,17 +108,22 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
 
 static const KeepsCall keeps_none = [](const std::string &) { return false; };
 
-static void add_repeats(const Algorithm &algorithm, const std::string &prefix, std::set<std::string> &scopes) {
+static void add_scopes(const Algorithm &algorithm, const std::string &prefix, const std::function<bool(const Call &)> &which,
+                       std::set<std::string> &scopes) {
     for (const Call &call : algorithm.calls()) {
-        if (call.repeat) scopes.insert(prefix + call.scope);
-        add_repeats(*call.callee, prefix + call.scope + ".", scopes);
+        if (which(call)) scopes.insert(prefix + call.scope);
+        add_scopes(*call.callee, prefix + call.scope + ".", which, scopes);
     }
 }
 
-KeepsCall keeps_repeats(const Algorithm &algorithm) {
+KeepsCall keeps_calls(const Algorithm &algorithm, const std::function<bool(const Call &)> &which) {
     std::set<std::string> scopes;
-    add_repeats(algorithm, "", scopes);
+    add_scopes(algorithm, "", which, scopes);
     return [scopes](const std::string &scope) { return scopes.count(scope) > 0; };
+}
+
+KeepsCall keeps_repeats(const Algorithm &algorithm) {
+    return keeps_calls(algorithm, [](const Call &call) { return call.repeat.has_value(); });
 }
 
 Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none); }

@@ -13,6 +13,8 @@ Algorithm inline_calls(const Algorithm &algorithm);
 using KeepsCall = std::function<bool(const std::string &scope)>;
 Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
 
+// Holds for those calls, of callees too, for which `which` holds.
+KeepsCall keeps_calls(const Algorithm &algorithm, const std::function<bool(const Call &)> &which);
 // Holds for the calls that repeat.
 KeepsCall keeps_repeats(const Algorithm &algorithm);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/evaluate/monoid_laws.h"
+#include "algorithms/evaluate/rule_laws.h"
 #include "algorithms/text/json.h"
 #include "algorithms/verify/verify.h"
 #include "support/files/json_parse.h"
@@ -65,6 +66,7 @@ Algorithm read_algorithm(const std::filesystem::path &file) {
         check_size(document);
         verify(algorithm);
         check_monoid_laws(algorithm);
+        check_rule_laws(algorithm);
         return algorithm;
     } catch (const UserError &error) {
         UserError named(error.id(), subject + ": " + error.message());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/evaluate/monoid_laws.h"
+#include "algorithms/evaluate/rule_laws.h"
 #include "algorithms/text/numerics_file.h"
 #include "compiler/instructions/families.h"
 #include "generators/registry/author_made.h"
@@ -306,6 +307,7 @@ Algorithm Registry::make(const std::string &name, const Numerics &numerics, cons
         throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" +
                                               algorithm.name + "'. Register it by that name, or build it with the other.");
     check_monoid_laws(algorithm);
+    check_rule_laws(algorithm);
     return algorithm;
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("json: mistakes are refused with their place") {
     CHECK(words(with(j, "/stepss", 2)) ==
           "error[json.unknown-field]: algorithm: /stepss: there is no field of this name; the fields are name, dims, parameters, tensors, "
           "steps, "
-          "outputs, numerics, effects, large, ranges, checks, format, version, callees. Did you mean 'steps'?");
+          "outputs, numerics, effects, large, ranges, checks, rule, format, version, callees. Did you mean 'steps'?");
     json missing = j;
     missing["dims"][0].erase("name");
     CHECK(words(missing) == "error[json.missing]: algorithm: /dims/0: the field 'name' is missing; the fields here are max, min. Add it.");

@@ -1,8 +1,10 @@
 #include "algorithms/transform/derivatives/activity.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "algorithms/expr/function.h"
+#include "algorithms/ir/derivative_rule.h"
 
 namespace tessera::differentiation {
 
@@ -87,7 +89,19 @@ void add_changed(const Stage &stage, Activity &known) {
     for (size_t p = 0; p < m.parts.size(); p++) name(names[p], m.parts[p].identity.type, change);
 }
 
+// By its rule.
+void add_changed_by_rule(const Call &call, Activity &known) {
+    Paths paths(known);
+    const RuleReach reach = reach_of(*call.callee);
+    bool changes = false;
+    for (const auto &[name, view] : call.tensors) changes |= reach.by.count(name) && known.tensors.count(view.tensor);
+    for (const auto &[name, value] : call.parameters) changes |= reach.by.count(name) && paths.of(value) == Change::real;
+    if (changes)
+        for (const std::string &output : reach.of) known.tensors.insert(name_of_result(call, output));
+}
+
 void add_changed(const Call &call, Activity &known) {
+    if (call.callee->rule) return add_changed_by_rule(call, known);
     Paths paths(known);
     Activity inside;
     for (const auto &[name, view] : call.tensors) {
@@ -132,7 +146,13 @@ void add_needed(const Call &call, std::set<std::string> &needed) {
     for (const Tensor &t : call.callee->tensors)
         if (t.role == Role::state && needed.count(call.tensors.at(t.name).tensor)) inside.insert(t.name);
     if (inside.empty()) return;
+    const std::set<std::string> asked = inside;
     inside = needed_in(call, inside);
+    if (call.callee->rule) {  // may have a derivative by what the algorithm does not read
+        const RuleReach reach = reach_of(*call.callee);
+        const auto has_one = [&](const std::string &output) { return reach.of.count(output) > 0; };
+        if (std::any_of(asked.begin(), asked.end(), has_one)) inside.insert(reach.by.begin(), reach.by.end());
+    }
     for (const auto &[name, view] : call.tensors) {
         if (!inside.count(name)) continue;
         needed.insert(view.tensor);
@@ -188,6 +208,21 @@ Activity activity(const Algorithm &algorithm, const std::set<std::string> &by, c
         if (needed.count(t)) both.tensors.insert(t);
     both.holds_bits = varied.holds_bits;
     return both;
+}
+
+RoundActivity rule_activity(const Call &call, const Activity &around) {
+    Paths paths(around);
+    const RuleReach reach = reach_of(*call.callee);
+    RoundActivity active;
+    for (const Tensor &t : call.callee->tensors)
+        if (reach.by.count(t.name) && around.tensors.count(call.tensors.at(t.name).tensor))
+            active.by.push_back({t.name, t.dtype, t.dims, false});
+    for (const Parameter &p : call.callee->parameters)
+        if (reach.by.count(p.name) && paths.of(call.parameters.at(p.name)) == Change::real)
+            active.by.push_back({p.name, p.dtype, {}, true});
+    for (const std::string &output : call.callee->outputs)
+        if (reach.of.count(output) && around.tensors.count(name_of_result(call, output))) active.of.push_back(output);
+    return active;
 }
 
 RoundActivity round_activity(const Call &call, const Activity &around) {

@@ -21,7 +21,8 @@ struct Source {
     bool is_parameter = false;
 };
 
-// `by`: inputs, states and parameters; `of`: outputs. Calls are those that repeat, in callees too.
+// `by`: inputs, states and parameters; `of`: outputs. Calls are those that repeat, in callees too, and those of algorithms with a rule,
+// which says what changes with what.
 Activity activity(const Algorithm &algorithm, const std::set<std::string> &by, const std::set<std::string> &of);
 
 // What changes in a callee with these of its tensors and parameters, in any round. Without rounds an output that is carried is its input.
@@ -35,5 +36,7 @@ struct RoundActivity {
     std::vector<std::string> of;
 };
 RoundActivity round_activity(const Call &call, const Activity &around);
+// The same of a call whose callee has a rule, by that.
+RoundActivity rule_activity(const Call &call, const Activity &around);
 
 }  // namespace tessera::differentiation

@@ -8,6 +8,7 @@
 #include "algorithms/transform/derivatives/contribution.h"
 #include "algorithms/transform/derivatives/request.h"
 #include "algorithms/transform/derivatives/rounds.h"
+#include "algorithms/transform/derivatives/rule_call.h"
 
 namespace tessera::differentiation {
 
@@ -28,7 +29,12 @@ private:
         RoundBackward backward;
         std::map<std::string, std::string> stacks;  // what the rounds forward left, by the callee's tensor
     };
-    using LinearStep = std::variant<std::pair<const Stage *, LinearStage>, LinearCall>;
+    struct RuleCall {
+        Call given, primal;
+        RoundActivity active;
+        RulePart part;
+    };
+    using LinearStep = std::variant<std::pair<const Stage *, LinearStage>, LinearCall, RuleCall>;
 
     Request request_;
     BackwardKind kind_;
@@ -41,6 +47,8 @@ private:
     // Forward.
     void add_primal(const RoundWiring &wiring);
     void add_primal(const Call &call);
+    void add_rounds(const Call &call);
+    void add_by_rule(const Call &call);
     void seed();
     std::string seed_by_input(const std::string &of, const std::vector<std::string> &dims, DType type, const std::string &name);
 
@@ -59,7 +67,12 @@ private:
     void transpose(const LinearCall &call);
     Tensor stored_cotangent(const Tensor &result);
     Tensor sum_before(const Call &call, const Source &s);
-    void give(const LinearCall &call, const Call &back, const Source &s);
+
+    // Calls of algorithms with a rule: backward_rules.cpp.
+    void transpose(const RuleCall &call);
+
+    // What `output` of the call `back`, the gradient by a tensor or a parameter of the callee, gives to what that is bound to.
+    void give(const Call &given, const Call &back, const Source &s, const std::string &output);
 };
 
 // UserError derivative.linear where the adjoint reads what the request's algorithm is said to be linear in, or where that algorithm gives

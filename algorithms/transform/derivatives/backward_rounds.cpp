@@ -93,7 +93,7 @@ RoundBackward Backward::run_round(const RoundWiring &wiring) {
     return made;
 }
 
-void Backward::add_primal(const Call &given) {
+void Backward::add_rounds(const Call &given) {
     LinearCall call{given, round_activity(given, request_.active), {}, {}, {}};
     if (call.active.by.empty() || call.active.of.empty()) return p_.add_as_it_is(given);
     check_goes_back(request_.f, given);
@@ -225,18 +225,16 @@ void Backward::transpose(const LinearCall &call) {
     }
     bind_dims(p_, back);
     p_.add_as_it_is(back);
-    for (const Source &s : call.active.by) give(call, back, s);
+    for (const Source &s : call.active.by) give(given, back, s, backward.gradients.at(s.name));
 }
 
-// What the gradient by a tensor or a parameter of the callee gives to what it is bound to.
-void Backward::give(const LinearCall &call, const Call &back, const Source &s) {
-    const Call &given = call.given;
+void Backward::give(const Call &given, const Call &back, const Source &s, const std::string &output) {
     LinearResult r;
-    r.result = p_.tensor(name_of_result(back, call.backward.gradients.at(s.name)));
+    r.result = p_.tensor(name_of_result(back, output));
     r.points = r.result.dims;
-    Cotangent g{own_element(r.result), {}};
+    Cotangent g{converted(arithmetic_type(r.result.dtype), own_element(r.result)), {}};
     std::vector<Expr> own = variables_of(r.points);
-    if (back.repeat->stacked.count(call.backward.gradients.at(s.name))) {
+    if (back.repeat && back.repeat->stacked.count(output)) {
         g.value = substitute(g.value, {{given.repeat->dim, reversed(given.repeat->dim)}});
         own.erase(own.begin());
     }

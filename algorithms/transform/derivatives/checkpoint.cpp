@@ -183,7 +183,11 @@ Algorithm checkpoint(const Algorithm &f, const std::string &scope, int64_t every
         if (call.repeat) scopes.push_back(call.scope);
     if (every < 1) throw UserError("checkpoint.every", f.name + ": groups of " + std::to_string(every) + " rounds; expected at least 1.");
     for (const Call &call : f.calls())
-        if (call.repeat && call.scope == scope) return differentiation::Groups(f, call, every).run(f);
+        if (call.repeat && call.scope == scope) {
+            Algorithm grouped = differentiation::Groups(f, call, every).run(f);
+            grouped.rule = f.rule;
+            return grouped;
+        }
     throw UserError("checkpoint.unknown", f.name + ": no call '" + scope + "' repeats; those that do are " +
                                               (scopes.empty() ? "none" : join(scopes)) + "." + did_you_mean(scope, scopes));
 }

@@ -9,8 +9,8 @@
 // equal elements that are a fold's maximum share its gradient evenly. What `select` does not choose, and what `where` leaves out, is never
 // multiplied, so a NaN there stays there. docs/gradients.md says more.
 //
-// Calls are put in place (inline_calls), but those that repeat: their rounds run again from the last to the first. UserErrors, with the
-// stage and what to do:
+// Calls are put in place (inline_calls), but those that repeat, whose rounds run again from the last to the first, and those of algorithms
+// with a rule. UserErrors, with the stage and what to do:
 //   derivative.unknown   `by` names no float input, state or parameter, or `of` no float output
 //   derivative.nothing   what is asked of does not change with what is asked by
 //   derivative.bits      a float is made of the bits of a number that has a derivative
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "algorithms/ir/algorithm.h"
+#include "algorithms/ir/derivative_rule.h"
 
 namespace tessera {
 
@@ -63,6 +64,12 @@ Algorithm grad(const Algorithm &f, const By &by = {});
 // The adjoint of an algorithm that is linear in these inputs (all of them, where none is named): inputs y.grad, outputs x.grad, and the
 // inner product of y.grad with f(x) is that of x.grad with x. Other inputs are coefficients. Named f.transpose.
 Algorithm transpose(const Algorithm &f, const std::vector<std::string> &linear_in = {});
+
+// The algorithm with a derivative of its author's, which derivatives of it and of all that calls it take (as custom_vjp and custom_jvp of
+// JAX). Its values, schedules and hashes stay. A call of it stays a call, "<scope>.grad" or "<scope>.tangent" beside it; where the
+// derivative is differentiated again, its parts are algorithms like any other. UserErrors algorithm.rule (verify_rule.h); rule-law where
+// a generator finds that differences disagree (rule_laws.h).
+Algorithm with_rule(Algorithm f, DerivativeRule rule);
 
 // The algorithm with the rounds of a call in groups of `every`: a call that repeats a call that repeats. Backward rounds of it keep what is
 // carried into each group and, of one group at a time, into each round: with groups of √|L| rounds memory grows with √|L|, and each round

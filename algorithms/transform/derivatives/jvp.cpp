@@ -6,6 +6,7 @@
 #include "algorithms/transform/derivatives/program.h"
 #include "algorithms/transform/derivatives/request.h"
 #include "algorithms/transform/derivatives/rounds.h"
+#include "algorithms/transform/derivatives/rule_call.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -78,6 +79,7 @@ private:
 
     // The call with tangents beside what each round takes and gives.
     void add(const Call &given) {
+        if (given.callee->rule) return add_by_rule(given);
         const RoundActivity active = round_activity(given, request_.active);
         if (active.by.empty() || active.of.empty()) return p_.add_as_it_is(given);
         Forward round(of_round(given, active), true);
@@ -85,7 +87,8 @@ private:
         call.callee = std::make_shared<const Algorithm>(round.run());
         bind_dims(p_, call);
         for (const Source &s : active.by) {
-            call.tensors[round.input_of(s.name)] = s.is_parameter ? tangent_of_parameter(given, s) : tangent_view(given, s);
+            const DType type = arithmetic_type(s.dtype);
+            call.tensors[round.input_of(s.name)] = s.is_parameter ? tangent_of_parameter(given, s, type) : tangent_view(given, s, type);
         }
         for (const std::string &y : active.of) {
             const std::string output = round.tangent_of(y).name;
@@ -99,25 +102,43 @@ private:
             tangents_[name_of_result(given, y)] = p_.tensor(name_of_result(call, round.tangent_of(y).name));
     }
 
-    // What a round sees of the tangent of what it is bound to.
-    View tangent_view(const Call &call, const Source &s) {
+    // The call, and beside it one of what its rule says.
+    void add_by_rule(const Call &given) {
+        const RoundActivity active = rule_activity(given, request_.active);
+        if (active.by.empty() || active.of.empty()) return p_.add_as_it_is(given);
+        const RulePart part = jvp_part(given.callee);
+        const Call primal = primal_call(p_, given, part);
+        p_.add_as_it_is(primal);
+        Call call = part_call(p_, given, primal, part, ".tangent");
+        for (const Tensor &t : given.callee->tensors) {
+            const auto input = part.given.find(t.name);
+            if (input != part.given.end())
+                call.tensors[input->second] = tangent_view(given, {t.name, t.dtype, t.dims, false}, derivative_type(t.dtype));
+        }
+        for (const Parameter &p : given.callee->parameters)
+            if (const auto input = part.given.find(p.name); input != part.given.end())
+                call.tensors[input->second] = tangent_of_parameter(given, {p.name, p.dtype, {}, true}, p.dtype);
+        p_.add_as_it_is(call);
+        for (const std::string &y : active.of) tangents_[name_of_result(given, y)] = p_.tensor(name_of_result(call, part.gives.at(y)));
+    }
+
+    // What a callee sees of the tangent of what it is bound to.
+    View tangent_view(const Call &call, const Source &s, DType type) {
         const View &view = call.tensors.at(s.name);
         const auto known = tangents_.find(view.tensor);
-        const DType type = arithmetic_type(s.dtype);
         if (known == tangents_.end()) return {p_.zeros(type, dims_in_caller(call, s.dims), call.scope + "." + s.name + ".tangent").name};
         const Tensor &t = known->second;
         if (t.dtype == type) return {t.name, view.index};
         const Stage cast{p_.fresh(t.name + "." + name_of(type)), t.dims, Map(p_.kept(type, own_element(t))), {}, {}};
         return {results_of(p_.add(cast))[0].name, view.index};
     }
-    View tangent_of_parameter(const Call &call, const Source &s) {
+    View tangent_of_parameter(const Call &call, const Source &s, DType type) {
         const Expr &value = call.parameters.at(s.name);
         LinearResult r;
         r.terms = terms_of(request_for(scope_, {call.scope, {}, Map(value), {}, {}}, value), false);
         const Expr change = sum_of(r, false);
-        const DType type = arithmetic_type(s.dtype);
         std::vector<std::string> dims;
-        if (change.defined() && uses_variable(change, call.repeat->dim)) dims.push_back(call.repeat->dim);
+        if (call.repeat && change.defined() && uses_variable(change, call.repeat->dim)) dims.push_back(call.repeat->dim);
         const Expr all = change.defined() ? converted(type, change) : constant(type, 0);
         const Stage made{p_.fresh(call.scope + "." + s.name + ".tangent"), dims, Map(all), {}, {}};
         return {results_of(p_.add(made))[0].name, variables_of(dims)};

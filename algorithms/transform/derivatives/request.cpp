@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "algorithms/transform/as_a_call.h"
 #include "algorithms/transform/inline_calls.h"
+#include "algorithms/verify/verify_rule.h"
 #include "support/text/error.h"
 
 namespace tessera::differentiation {
@@ -45,10 +47,14 @@ static void check_floats(const Algorithm &f, const std::vector<std::string> &ask
     }
 }
 
-// With no calls but those that repeat, in callees too.
-static Algorithm with_repeats_alone(const Algorithm &f) {
-    Algorithm flat = inline_calls(f, keeps_repeats(f));
-    for (Call &call : flat.calls()) call.callee = std::make_shared<const Algorithm>(with_repeats_alone(*call.callee));
+// With no calls but those that repeat, in their callees too, and those of algorithms with a rule.
+static Algorithm with_kept_calls_alone(const Algorithm &f) {
+    const auto is_kept = [](const Call &call) { return call.repeat || call.callee->rule; };
+    Algorithm flat = f.rule ? as_a_call(f) : inline_calls(f, keeps_calls(f, is_kept));
+    for (Call &call : flat.calls()) {
+        if (call.repeat) call.callee = std::make_shared<const Algorithm>(with_kept_calls_alone(*call.callee));
+        else verify_rule(*call.callee);
+    }
     return flat;
 }
 
@@ -74,7 +80,7 @@ Request of_round(const Call &call, const RoundActivity &round) {
 
 Request checked(const Algorithm &given, const By &asked) {
     Request request;
-    request.f = with_repeats_alone(given);
+    request.f = with_kept_calls_alone(given);
     request.residuals = asked.residuals;
     std::vector<Source> sources;
     std::vector<std::string> names, outputs;

@@ -6,7 +6,7 @@
 namespace tessera::differentiation {
 
 struct Request {
-    Algorithm f;  // its only calls repeat, in callees too
+    Algorithm f;  // its only calls repeat, in callees too, or are of algorithms with a rule
     std::vector<Source> by;
     std::vector<Tensor> of;  // outputs that change
     Activity active;

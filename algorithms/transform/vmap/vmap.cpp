@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "algorithms/ir/derivative_rule.h"
+#include "algorithms/transform/as_a_call.h"
 #include "algorithms/verify/verify.h"
 #include "runtime/abi/tessera.h"
 #include "support/text/error.h"
@@ -31,6 +33,7 @@ public:
             for (const Tensor &t : results_of(c)) names_.insert(t.name);
         }
         over_.name = fresh(over_.name);
+        made_.rule = nullptr;
         made_.steps.clear();
         made_.dims.insert(made_.dims.begin(), over_);
         for (Tensor &t : made_.tensors)
@@ -148,6 +151,7 @@ private:
             if (depends(value)) inside.insert(name);
         for (const std::string &output : given.callee->outputs)
             if (forced_.count(name_of_result(given, output))) forced.insert(output);
+        if (given.callee->rule) return add_by_rule(given, inside, forced);
         for (;;) {
             Mapping callee(*given.callee, over_, inside, forced);
             callee.run();
@@ -159,6 +163,45 @@ private:
                 }
             if (!grows) return add(given, callee, inside);
         }
+    }
+
+    // The callee with its rule: each index then has its own of all that the rule has derivatives by and of.
+    void add_by_rule(const Call &given, Names inside, Names forced) {
+        const Algorithm &callee = *given.callee;
+        if (inside.empty() && forced.empty()) return made_.steps.emplace_back(given), void();
+        const DerivativeRule &rule = *callee.rule;
+        const RuleReach reach = reach_of(callee);
+        inside.insert(reach.by.begin(), reach.by.end());
+        forced.insert(callee.outputs.begin(), callee.outputs.end());
+        Dim over = over_;
+        const auto is_taken = [&](const Algorithm *a) {
+            const auto is = [&](const auto &named) { return named.name == over.name; };
+            return a && (a->find_dim(over.name) || a->find_tensor(over.name) || a->find_stage(over.name) ||
+                         std::any_of(a->parameters.begin(), a->parameters.end(), is));
+        };
+        for (int n = 2; is_taken(&callee) || is_taken(rule.jvp.get()) || is_taken(rule.forward.get()) || is_taken(rule.backward.get()); n++)
+            over.name = over_.name + std::to_string(n);
+        const auto mapped = [&](const std::shared_ptr<const Algorithm> &part) -> std::shared_ptr<const Algorithm> {
+            if (!part) return nullptr;
+            Names names;
+            const auto is_same = [&](const std::string &name) {  // at each index
+                const auto is = [&](const Parameter &p) { return p.name == name; };
+                const bool is_argument = callee.find_tensor(name) || std::any_of(callee.parameters.begin(), callee.parameters.end(), is);
+                return is_argument && !inside.count(name);
+            };
+            for (const Tensor &t : part->tensors)
+                if (t.role != Role::constant && !is_same(t.name)) names.insert(t.name);
+            for (const Parameter &p : part->parameters)
+                if (!is_same(p.name)) names.insert(p.name);
+            Mapping mapping(*part, over, names, {part->outputs.begin(), part->outputs.end()});
+            mapping.run();
+            return std::make_shared<const Algorithm>(mapping.made());
+        };
+        Mapping mapping(callee, over, inside, forced);
+        mapping.run();
+        mapping.made_.rule = std::make_shared<const DerivativeRule>(
+            DerivativeRule{mapped(rule.jvp), mapped(rule.backward), mapped(rule.forward), rule.differs});
+        add(given, mapping, inside);
     }
 
     void add(const Call &given, const Mapping &callee, const Names &inside) {
@@ -271,7 +314,8 @@ Algorithm vmap(const Algorithm &f, const Dim &over, const std::vector<std::strin
     if (mapped.empty())
         for (const Tensor &t : f.tensors)
             if (t.role != Role::constant) names.insert(t.name);
-    Mapping mapping(f, over, names, {f.outputs.begin(), f.outputs.end()});
+    const Algorithm whole = f.rule ? as_a_call(f) : f;
+    Mapping mapping(whole, over, names, {f.outputs.begin(), f.outputs.end()});
     mapping.run();
     Algorithm made = mapping.made();
     made.name = f.name + ".vmap";
