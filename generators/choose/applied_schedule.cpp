@@ -17,9 +17,10 @@ static void check_addresses(const ResolvedSchedule &schedule, const Algorithm &d
 }
 
 AppliedSchedule applied_schedule(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Library &library,
-                                 const MatchCallee &match) {
+                                 const MatchCallee &match, const std::shared_ptr<const MadeOf> &made_of) {
     CalleeRules rules{
-        match, [](const ResolvedSchedule &of_callee, const Algorithm &callee) { check_addresses(written_out(of_callee, callee), callee); }};
+        match, [](const ResolvedSchedule &of_callee, const Algorithm &callee) { check_addresses(written_out(of_callee, callee), callee); },
+        made_of};
     AppliedSchedule applied;
     applied.ancestry = library.ancestry(schedule);
     applied.program = resolve_program(schedule, declared, fixed, library, rules);

@@ -17,8 +17,9 @@ struct AppliedSchedule {
 // What finds the schedule of a callee that nothing is said of: CalleeRules::match, or none.
 using MatchCallee = decltype(CalleeRules::match);
 
-// `fixed` are the dims that the kernel fixes. UserError as resolve_program; the schedule's own addresses are left to check.h.
+// `fixed` are the dims that the kernel fixes, `made_of` is what `declared` was made of. UserError as resolve_program; the schedule's own
+// addresses are left to check.h.
 AppliedSchedule applied_schedule(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Library &library,
-                                 const MatchCallee &match);
+                                 const MatchCallee &match, const std::shared_ptr<const MadeOf> &made_of = {});
 
 }  // namespace tessera

@@ -24,6 +24,7 @@ const char *name_of(Match::How how) {
     case Match::How::exact: return "exact";
     case Match::How::nearest: return "nearest";
     case Match::How::family: return "family";
+    case Match::How::inherited: return "inherited";
     case Match::How::derived: return "derived";
     case Match::How::none: return "none";
     }
@@ -128,12 +129,13 @@ Chooser::Chooser(const Library &library, const Target &target, bool family_only,
 
 TakenSchedule Chooser::take(const Schedule &schedule, const Algorithm &declared, const Extents &fixed) {
     TakenSchedule taken;
-    taken.applied = applied_schedule(schedule, declared, fixed, library_,
-                                     [&](const std::string &scope, const Algorithm &callee, const Extents &fixed_there) {
-                                         const Match match = match_callee(callee, fixed_there);
-                                         taken.callees.push_back({scope, callee, match});
-                                         return match.schedule;
-                                     });
+    const auto match = [&](const std::string &scope, const Algorithm &callee, const Extents &fixed_there) {
+        const Match found = match_callee(callee, fixed_there);
+        taken.callees.push_back({scope, callee, found});
+        return found.schedule;
+    };
+    const auto made_of = made_of_.find(declared.name);
+    taken.applied = applied_schedule(schedule, declared, fixed, library_, match, made_of == made_of_.end() ? nullptr : made_of->second);
     return taken;
 }
 

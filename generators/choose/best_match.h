@@ -6,6 +6,8 @@
 //            the one whose extents are nearest (shape_distance)
 //   family   <algorithm>/<numerics>/<target>, then <algorithm>/<type of storage>/<target>, then <algorithm>/<target>; the latter are made
 //            for f32, and other numerics take those that are not their own where they fit their stages
+//   inherited  where there is none of these, and the algorithm was made of another, such as a gradient: what that one takes, by the roles
+//            that stages have (callee_schedules.h), and derived for other folds; not found here
 //   derived  where there is none of these, what the cost model chooses (derived_schedule.h); not found here
 //
 // What was measured goes before what a cost model chose alone, however near that is. Of equally near artifacts the one for fewer
@@ -36,7 +38,7 @@ struct MadeKernel;
 
 // Which schedule, and how it was come by.
 struct Match {
-    enum class How { named, exact, nearest, family, derived, none } how = How::none;
+    enum class How { named, exact, nearest, family, inherited, derived, none } how = How::none;
     std::optional<Schedule> schedule;
     Extents tuned_for;                         // what the nearest was tuned with, of the dims that the kernel fixes
     bool is_predicted = false;                 // a cost model chose it alone, nothing was measured
@@ -75,6 +77,8 @@ public:
     // `fixed` are the dims that the kernel fixes.
     Match best(const Algorithm &declared, const Options &options, const Extents &fixed);
     const Library &library() const { return library_; }
+    // What the algorithm of this name was made of, whose schedules its stages may use.
+    void set_made_of(const std::string &algorithm, std::shared_ptr<const MadeOf> made_of) { made_of_[algorithm] = std::move(made_of); }
     // The family's alone.
     Match family(const Algorithm &declared, const Extents &fixed = {});
     // Either of them, as the constructor says, of an algorithm with options: a family's schedule may not fit all of them, and is then
@@ -99,6 +103,7 @@ private:
     bool family_only_;
     PreparationObserver observer_;
     std::map<CalleeKey, Match> callees_;
+    std::map<std::string, std::shared_ptr<const MadeOf>> made_of_;  // by name
 
     Trial tried(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, std::shared_ptr<const MadeKernel> made = {},
                 bool may_pack_ahead = false);

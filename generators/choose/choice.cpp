@@ -31,7 +31,9 @@ static void take(Choice &choice, TakenSchedule taken) {
 Choice choice_of(const Schedule &schedule, const KernelRequest &request, const Library &library, bool family_only) {
     Choice choice;
     choice.match.how = Match::How::named, choice.match.schedule = schedule;
-    take(choice, Chooser(library, request.target, family_only).take(schedule, request.declared, request.fixed));
+    Chooser chooser(library, request.target, family_only);
+    chooser.set_made_of(request.declared.name, request.made_of);
+    take(choice, chooser.take(schedule, request.declared, request.fixed));
     return choice;
 }
 
@@ -47,11 +49,19 @@ public:
           observer_(observer),
           folders_(registry.schedule_folders(options.schedule_dirs)),
           library_(registry.library(folders_)),
-          chooser_(library_, request.target, options.family_only, observer) {}
+          chooser_(library_, request.target, options.family_only, observer) {
+        chooser_.set_made_of(request.declared.name, request.made_of);
+    }
 
     Choice chosen() {
-        if (options_.schedule.empty()) match();
-        else if (options_.schedule != "derived") name();
+        const bool inherits = !options_.inherit.empty() && options_.inherit != "none";
+        if (inherits && options_.made_of.empty() && request_.transforms.empty())
+            throw UserError("command.inherit",
+                            "--inherit '" + options_.inherit + "': " + request_.declared.name +
+                                " is not known to be made of another algorithm; --grad or --made-of says of which. Leave it "
+                                "out.");
+        if (options_.schedule.empty() && !inherits) match();
+        else if (!options_.schedule.empty() && options_.schedule != "derived") name();
         const bool is_named = choice_.match.how == Match::How::named;
         const std::string derived = is_named || choice_.match.schedule || options_.family_only ? "" : derive();
         if (!is_named) note_match(derived);
@@ -63,6 +73,7 @@ public:
         }
         watch_callees();
         for (const CalleeMatch &callee : choice_.callees) note_callee(callee);
+        for (const std::string &what : choice_.applied.program.left_out) note("choice.left-out", request_.declared.name + ": " + what);
         if (!options_.schedule.empty()) note_idle_patterns();  // those that ship are for more than one size
         check(choice_.applied.resolved, request_.declared);
         check_requires(choice_.applied.resolved, request_.target);
@@ -93,7 +104,8 @@ private:
     void match() {
         const Algorithm &declared = request_.declared;
         if (options_.given || is_algorithm_file(options_.algorithm)) choice_.match = chooser_.applying(declared, request_.fixed);
-        else if (!request_.options.empty()) choice_.match = chooser_.fitting(declared, request_.options, request_.fixed);
+        else if (!request_.options.empty() || !request_.transforms.empty())
+            choice_.match = chooser_.fitting(declared, request_.options, request_.fixed);
         else if (options_.family_only) choice_.match = chooser_.family(declared, request_.fixed);
         else choice_.match = chooser_.best(declared, request_.options, request_.fixed);
         made_ = std::exchange(choice_.match.made, nullptr);
@@ -104,13 +116,31 @@ private:
     // build machine cannot change the result.
     std::string derive() {
         const Target target = options_.target == "host" ? target_named(request_.target.name) : request_.target;
+        const std::optional<Schedule> inherits = options_.schedule.empty() ? inherited() : std::nullopt;
         const DerivedSchedule derived =
-            derived_schedule(registry_, request_, parse_shape(options_.derive_for, "--derive-for"), target, chooser_, observer_);
-        choice_.match.schedule = derived.schedule, choice_.match.how = Match::How::derived;
+            derived_schedule(registry_, request_, parse_shape(options_.derive_for, "--derive-for"), target, chooser_, observer_, inherits);
+        choice_.match.schedule = derived.schedule;
+        choice_.match.how = derived.inherits_any ? Match::How::inherited : Match::How::derived;
         made_ = derived.made;
-        std::string text = "derived";
+        std::string text = derived.inherits_any ? "by the roles of its stages from '" + inherits->name() + "'" : "derived";
+        if (derived.candidates > 0 && derived.inherits_any) text += ", other folds derived";
         if (derived.candidates > 0) text += fmt::format(" from {} candidates in {:.1f} s", derived.candidates, derived.seconds);
         return derived.file ? text + ", kept in " + derived.file->string() : text;
+    }
+
+    // What the algorithm takes that this one was made of.
+    std::optional<Schedule> inherited() {
+        if (!request_.made_of || options_.inherit == "none") return std::nullopt;
+        if (!options_.inherit.empty()) return library_.find(options_.inherit);
+        const Algorithm &before = request_.made_of->algorithm;
+        Extents known;
+        for (const Dim &d : before.dims)
+            if (const auto extent = request_.fixed.find(d.name); extent != request_.fixed.end() && d.kind == DimKind::symbolic)
+                known.insert(*extent);
+        Match match = chooser_.fitting(before, request_.options, known);
+        const std::vector<fs::path> more = looked_at(before, match, folders_);
+        choice_.watched.insert(choice_.watched.end(), more.begin(), more.end());
+        return match.schedule;
     }
 
     // `derived` says how, where the schedule was derived.
@@ -126,7 +156,7 @@ private:
             taken += std::string(tuned) + "the nearest shape,";
             for (const auto &[dim, extent] : match.tuned_for) taken += " " + dim + "=" + std::to_string(extent);
         }
-        if (match.how == Match::How::derived) taken += ", " + derived;
+        if (match.how == Match::How::derived || match.how == Match::How::inherited) taken += ", " + derived;
         note("choice.schedule", kernel + taken + "; --schedule chooses another");
     }
 

@@ -1,5 +1,6 @@
 #include "generators/choose/derived_schedule.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -32,19 +33,20 @@ static std::optional<fs::path> cache_folder() {
 
 // The hash of all that the schedule depends on.
 static std::string key_of(const Registry &registry, const Algorithm &bound, const Extents &fixed, const Extents &extents,
-                          const Target &target) {
-    const nlohmann::ordered_json all = {{"algorithm", bound.name},
-                                        {"semantic", semantic_hash(bound)},
-                                        {"policy", text_of(bound.numerics)},
-                                        {"surface", surface_hash(bound)},
-                                        {"fixed", fixed},
-                                        {"extents", extents},
-                                        {"target", target_text(target)},
-                                        {"model", model_hash(registry, "", target)},
-                                        {"features", feature_hash()},
-                                        {"search", search_version},
-                                        {"derivation", derivation_version},
-                                        {"tessera", tessera_version()}};
+                          const Target &target, const std::vector<Schedule> &inherited) {
+    nlohmann::ordered_json all = {{"algorithm", bound.name},
+                                  {"semantic", semantic_hash(bound)},
+                                  {"policy", text_of(bound.numerics)},
+                                  {"surface", surface_hash(bound)},
+                                  {"fixed", fixed},
+                                  {"extents", extents},
+                                  {"target", target_text(target)},
+                                  {"model", model_hash(registry, "", target)},
+                                  {"features", feature_hash()},
+                                  {"search", search_version},
+                                  {"derivation", derivation_version},
+                                  {"tessera", tessera_version()}};
+    for (const Schedule &s : inherited) all["inherits"].push_back(s.hash());
     return sha256(json_text(all)).substr(std::string_view("sha256:").size(), 32);
 }
 
@@ -99,12 +101,37 @@ static Usable schedule_of(const Derivation &derived, const KernelRequest &reques
     return {plain, std::make_shared<const MadeKernel>(chooser.make(plain, declared, request.fixed))};
 }
 
+static bool has_uses(const Schedule &schedule, const KernelRequest &request) {
+    const nlohmann::json stages = schedule.document().value("stages", nlohmann::json::object());
+    return request.made_of && std::any_of(request.made_of->roles.begin(), request.made_of->roles.end(), [&](const StageRole &role) {
+               return stages.contains(role.stage) && stages[role.stage].contains("use");
+           });
+}
+
+// The stages that it fits: all of them, or those that it fits alone.
+static UsesByStage fitting_uses(const Schedule &inherits, const KernelRequest &request, Chooser &chooser) {
+    const auto fits = [&](const UsesByStage &uses) {
+        Schedule alone("inherited");
+        for (const auto &[stage, schedule] : uses) alone = alone.stage(stage, StageKnobs().use(schedule));
+        return made_of(alone, request, chooser) != nullptr;
+    };
+    UsesByStage all;
+    for (const StageRole &role : request.made_of->roles) all[role.stage] = inherits.name();
+    if (fits(all)) return all;
+    UsesByStage some;
+    for (const auto &[stage, schedule] : all)
+        if (UsesByStage more = some; more[stage] = schedule, fits(more)) some = more;
+    return some;
+}
+
 DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &request, const Extents &extents, const Target &target,
-                                 Chooser &chooser, const PreparationObserver &observer) {
+                                 Chooser &chooser, const PreparationObserver &observer, const std::optional<Schedule> &inherits) {
     const Algorithm &bound = request.bound;
     std::optional<fs::path> file = cache_folder();
-    if (file) *file /= key_of(registry, bound, request.fixed, extents, target) + ".json";
-    if (auto kept = kept_schedule(file, request, chooser)) return {kept->schedule, std::move(kept->made), 0, 0, file};
+    const std::vector<Schedule> inherited = inherits ? chooser.library().ancestry(*inherits) : std::vector<Schedule>();
+    if (file) *file /= key_of(registry, bound, request.fixed, extents, target, inherited) + ".json";
+    if (auto kept = kept_schedule(file, request, chooser))
+        return {kept->schedule, std::move(kept->made), 0, 0, file, has_uses(kept->schedule, request)};
     const auto start = std::chrono::steady_clock::now();
     const auto model = model_for(registry, "", target);
     const Target seen = as_shipped_model_sees(target);
@@ -114,8 +141,9 @@ DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &
     progress(0);
     Usable usable;
     size_t candidates = 0;
-    if (!request.declared.calls().empty() && !target.is_gpu()) {
-        const ProgramDerivation program = program_schedule(request, extents, seen, *model, chooser, progress);
+    const UsesByStage uses = inherits && !target.is_gpu() ? fitting_uses(*inherits, request, chooser) : UsesByStage();
+    if (!uses.empty() || (!request.declared.calls().empty() && !target.is_gpu())) {
+        const ProgramDerivation program = program_schedule(request, extents, seen, *model, chooser, progress, uses);
         candidates = program.candidates;
         usable = {program.schedule, made_of(program.schedule, request, chooser)};
         if (!usable.made && program.without_folds) usable = {*program.without_folds, made_of(*program.without_folds, request, chooser)};
@@ -127,7 +155,8 @@ DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &
     }
     if (file && !keep(usable.schedule, *file)) file.reset();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return {usable.schedule, std::move(usable.made), candidates, seconds, file};
+    const bool inherits_any = has_uses(usable.schedule, request);
+    return {usable.schedule, std::move(usable.made), candidates, seconds, file, inherits_any};
 }
 
 }  // namespace tessera

@@ -22,11 +22,16 @@ struct DerivedSchedule {
     size_t candidates = 0;                   // that the model judged; 0 where the file was there already
     double seconds = 0;
     std::optional<std::filesystem::path> file;  // where it is kept
+    bool inherits_any = false;
 };
 
+// `inherits`: the schedule of what the request's algorithm was made of. Stages with a role there use it, as far as it fits; where it does
+// not for any, `inherits_any` is false.
+//
 // `extents` are those that dims which are not fixed mostly have, as far as the user says. `machine_independent` is the request's target
 // with nothing of this machine in it. `chooser` is for the request's target. UserError as all_extents and Chooser::make.
 DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &request, const Extents &extents,
-                                 const Target &machine_independent, Chooser &chooser, const PreparationObserver &observer = {});
+                                 const Target &machine_independent, Chooser &chooser, const PreparationObserver &observer = {},
+                                 const std::optional<Schedule> &inherits = {});
 
 }  // namespace tessera

@@ -183,7 +183,7 @@ private:
 }  // namespace
 
 ProgramDerivation program_schedule(const KernelRequest &request, const Extents &extents, const Target &target, CostModel &model,
-                                   Chooser &chooser, const DeriveProgress &progress) {
+                                   Chooser &chooser, const DeriveProgress &progress, const UsesByStage &uses) {
     const Algorithm &declared = request.declared;
     ProgramDerivation made{Schedule(declared.name), {}, 0};
     Extents dynamic = extents;
@@ -202,6 +202,7 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     std::set<Key> folds;
     const auto add_folds = [&](const Algorithm &program, const Extents &fixed, const Extents &open) {
         for (const Stage *fold : own_folds(program)) {
+            if (&program == &declared && uses.count(fold->name)) continue;
             const auto kernel = std::make_shared<const Algorithm>(alone(program, *fold));
             const Key key = key_of(*kernel, fixed);
             if (folds.insert(key).second) tasks.push_back(task_of(key, {{kernel, fixed, open, {}, 1, false, {}}}));
@@ -222,13 +223,27 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     Children(tasks, target, model).run(derived, [&](size_t candidates) { progress(made.candidates += candidates); });
     // What a program's stages take, apart from its calls.
     bool with_folds = true;
+    const auto reader_with = [&](const std::string &stage) -> std::string {  // that has its loops by role too
+        for (const StageRole &role : request.made_of->roles)
+            if (role.stage == stage && !role.reader_of.empty()) return role.reader;
+        return "";
+    };
     const auto own_schedule = [&](const Algorithm &program, const Extents &fixed) {
-        KnobsByStage stages = vectors(program, fixed, target);
+        Extents known = fixed;
+        if (&program == &declared && !uses.empty()) known.insert(dynamic.begin(), dynamic.end());
+        KnobsByStage stages = vectors(program, known, target);
         for (const Stage *fold : own_folds(program))
             if (const auto it = derived.find(key_of(alone(program, *fold), fixed)); with_folds && it != derived.end())
                 stages.insert(it->second.begin(), it->second.end());
-        return tuned_schedule(program.name + "/" + program.numerics.name + "/" + target.name, stages, {}, Library(), target.features)
-            .for_algorithm(program.name, surface_hash(program));
+        const bool uses_any = &program == &declared && !uses.empty();
+        if (uses_any)
+            for (const auto &[stage, schedule] : uses) stages.erase(reader_with(stage));
+        Schedule own =
+            tuned_schedule(program.name + "/" + program.numerics.name + "/" + target.name, stages, {}, Library(), target.features)
+                .for_algorithm(program.name, surface_hash(program));
+        if (uses_any)
+            for (const auto &[stage, schedule] : uses) own = own.stage(stage, StageKnobs().use(schedule));
+        return own;
     };
     const auto match = [&](const std::string &scope, const Algorithm &callee, const Extents &fixed) -> std::optional<Schedule> {
         const Key key = key_of(callee, fixed);
@@ -243,7 +258,8 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     };
     const auto whole = [&] {
         const Schedule own = own_schedule(declared, request.fixed);
-        const AppliedSchedule applied = applied_schedule(own, declared, request.fixed, chooser.library(), match);
+        if (!uses.empty() && declared.calls().empty()) return own;
+        const AppliedSchedule applied = applied_schedule(own, declared, request.fixed, chooser.library(), match, request.made_of);
         return flatten(own, applied.program, declared);
     };
     made.schedule = whole();

@@ -14,8 +14,12 @@ struct ProgramDerivation {
     size_t candidates = 0;
 };
 
-// `extents` are those of dynamic dims, as far as the user says; the others are middle ones. UserError as callees_of and flatten.
+// Schedules of what the request's algorithm was made of, by the stages that use them by role.
+using UsesByStage = std::map<std::string, std::string>;
+
+// `extents` are those of dynamic dims, as far as the user says; the others are middle ones. Nothing is derived for stages that use another
+// schedule by role; where nothing is called they are stated so. UserError as callees_of and flatten.
 ProgramDerivation program_schedule(const KernelRequest &request, const Extents &extents, const Target &target, CostModel &model,
-                                   Chooser &chooser, const DeriveProgress &progress);
+                                   Chooser &chooser, const DeriveProgress &progress, const UsesByStage &uses = {});
 
 }  // namespace tessera

@@ -65,7 +65,7 @@ static std::string depfile_of(const Registry &registry, const std::string &targe
         if (const auto file = registry.target_file(machine)) add_named(*file);
     if (!options.module.empty()) add_named(options.module);
     for (const ModuleKernel &kernel : module.kernels)
-        for (const std::string &file : {kernel.options.algorithm, kernel.options.numerics})
+        for (const std::string &file : {kernel.options.algorithm, kernel.options.numerics, kernel.options.made_of})
             if (file.ends_with(".json")) add_named(file);
     for (const ModuleKernel &kernel : module.kernels)
         for (const std::string &file : kernel.options.transform_files) add_named(file);
@@ -192,7 +192,7 @@ static void check_arguments(const CommandLine &line, const GenerateOptions &opti
         return;
     }
     std::vector<std::string> of_one = {"algorithm",    "--option",  "--shape", "--schedule", "--schedule-for",
-                                       "--derive-for", "--extents", "--range"};
+                                       "--derive-for", "--extents", "--range", "--inherit",  "--made-of"};
     for (const std::string &option : transform_options()) of_one.push_back(option);
     if (!options.module.empty()) of_one.emplace_back("--numerics");
     for (const std::string &option : of_one)

@@ -119,6 +119,11 @@ void add_schedule_options(const CommandLine &line, KernelOptions &options) {
                 "The machine to generate for: " + join(target_names()) +
                     ", with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
         .shows_default();
+    line.option("--inherit", options.inherit,
+                "For an algorithm that was made of another, such as a gradient: the schedule of that one whose fields its products take by "
+                "their roles, or 'none'; default: what that algorithm would take, where there is no schedule of its own")
+        .takes("NAME");
+    line.option("--made-of", options.made_of, "What an algorithm in a file was made of, by its name or file (*.json)").takes("NAME|FILE");
     add_schedule_dirs(line, options.schedule_dirs);
     line.flag("--quiet", options.quiet, "Print no notes on stderr");
 }

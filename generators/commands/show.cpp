@@ -20,6 +20,7 @@
 #include "generators/kernel/kernel_bits.h"
 #include "generators/output/emitted.h"
 #include "generators/registry/author_made.h"
+#include "schedules/artifact/explain.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"
@@ -33,6 +34,13 @@ static std::string schedule_text(const Registry &registry, const KernelOptions &
     if (!p.choice.applied.program.callees.empty())
         return flatten(*p.choice.match.schedule, p.choice.applied.program, p.request.declared).text();
     return flatten(*p.choice.match.schedule, registry.library(registry.schedule_folders(options.schedule_dirs))).text();
+}
+
+// Who states each field of the schedule that the kernel takes.
+static std::string fields_text(const Registry &registry, const KernelOptions &options) {
+    const ScheduledKernel p = prepare_schedule(registry, options, printing_notes(options));
+    if (!p.choice.match.schedule) return "no schedule: every stage at root, in plain loops\n";
+    return explain(*p.choice.match.schedule, registry.library(registry.schedule_folders(options.schedule_dirs)), p.choice.applied.program);
 }
 
 // What people read of the code that an emitter makes.
@@ -70,6 +78,7 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
         return analysed(*analyser, prepare(registry, options, "", printing_notes(options)));
     if (what == "shapes") return shapes_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
     if (what == "schedule") return schedule_text(registry, options);
+    if (what == "fields") return fields_text(registry, options);
     if (what == "lowering") return lowering_text(prepare_schedule(registry, options, printing_notes(options)));
     if (what == "bits") {
         const ScheduledKernel p = prepare_schedule(registry, options, printing_notes(options));
@@ -93,9 +102,9 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    std::vector<std::string> scheduled = {"schedule", "lowering", "tiles", "bits", "memory", "c", "assembly"};
+    std::vector<std::string> scheduled = {"schedule", "fields", "lowering", "tiles", "bits", "memory", "c", "assembly"};
     for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
-    for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, scheduled);
+    for (const char *option : {"--target", "--schedule", "--schedule-dir", "--inherit", "--made-of"}) only_for(option, scheduled);
     only_for("--extents", {"memory"});
     only_for("--compile-limit-s", {"assembly"});
     only_for("--json", {"algorithm"});
@@ -115,7 +124,8 @@ Command show_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     std::string meaning =
-        "algorithm, shapes (the extents of each tensor and stage, through calls), schedule (ancestors merged in), lowering (what each of "
+        "algorithm, shapes (the extents of each tensor and stage, through calls), schedule (ancestors merged in), fields (who states each "
+        "of the schedule's), lowering (what each of "
         "its steps changes), tiles, bits (the reduction trees, which "
         "decide the bits of results), memory (which buffers share the workspace, and when each lives), c or assembly (of a GPU: the "
         "kernels' source)";

@@ -16,7 +16,8 @@ std::string target_in(const std::string &schedule);
 
 // An artifact that says what it was tuned for (provenance.h) is lowered for that. Any other is lowered for the algorithm and the
 // target that it is named after, <algorithm>[/<numerics>]/<anything><target>, or that its nearest ancestor with such a name is, or
-// the smallest target that has what it requires; with dynamic dims and standard options. Nothing where no algorithm is known for it.
+// the smallest target that has what it requires; with dynamic dims, standard options, and the transforms that it states. Nothing where no
+// algorithm is known for it.
 std::optional<KernelTask> task_for(const Registry &registry, const Schedule &schedule, const Library &library);
 
 // A task as a command's options, without a schedule.

@@ -4,6 +4,7 @@
 
 #include "algorithms/transform/bind_extents.h"
 #include "algorithms/transform/half_bytes.h"
+#include "algorithms/transform/inline_calls.h"
 #include "generators/registry/algorithm_file.h"
 #include "generators/registry/transforms.h"
 #include "support/text/error.h"
@@ -57,11 +58,23 @@ static std::vector<Note> notes_of_inlined(const Algorithm &author, const Algorit
     return notes;
 }
 
+// Null where no stage has a role.
+static std::shared_ptr<const MadeOf> made_of(const Registry &registry, const KernelOptions &options, const Algorithm &declared) {
+    if (options.made_of.empty() && options.transforms.empty()) return nullptr;
+    KernelOptions before = options;
+    if (!options.made_of.empty()) before.algorithm = options.made_of, before.given = nullptr;
+    if (is_algorithm_file(before.algorithm) && before.algorithm != options.algorithm) before.numerics.clear(), before.options.clear();
+    const Algorithm algorithm = in_bytes(declared_algorithm(registry, before, nullptr));
+    const std::vector<StageRole> roles = roles_in(inline_calls(declared), inline_calls(algorithm));
+    return roles.empty() ? nullptr : std::make_shared<const MadeOf>(MadeOf{algorithm, roles});
+}
+
 KernelRequest request_of(const Registry &registry, const KernelOptions &options, const Target &target) {
     KernelRequest request;
     const Algorithm author = load_algorithm(registry, options, &request.options);
     request.declared = in_bytes(author);
     request.transforms = options.transforms;
+    request.made_of = made_of(registry, options, request.declared);
     request.notes = notes_of_inlined(author, request.declared);
     request.fixed = parse_shape(options.shape);
     request.bound = bind_extents(request.declared, request.fixed);

@@ -1,5 +1,6 @@
 // What is asked for: a kernel of an algorithm, for these extents and this target. How it is made comes after (choice.h).
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "algorithms/build/option.h"
@@ -7,6 +8,7 @@
 #include "algorithms/ir/extents.h"
 #include "generators/registry/options.h"
 #include "generators/registry/registry.h"
+#include "schedules/artifact/callee_schedules.h"
 #include "schedules/target/target.h"
 #include "support/text/note.h"
 
@@ -17,6 +19,7 @@ struct KernelRequest {
     Algorithm declared;                     // as its author wrote it, in the policy, elements of four bits in bytes
     Options options;                        // a value for each that the algorithm has
     std::vector<std::string> transforms;    // what was made of it before: "grad x w" (transforms.h)
+    std::shared_ptr<const MadeOf> made_of;  // of what, where its stages have roles there
     Extents fixed;
     Algorithm bound;     // with the fixed dims
     Algorithm elements;  // the same where nothing of four bits is in bytes yet: what results are compared with

@@ -29,6 +29,8 @@ struct KernelOptions {
     bool quiet = false;
     std::vector<std::string> transforms;          // what is made of the algorithm, in order (transforms.h)
     std::vector<std::string> transform_files;     // that these were read from
+    std::string made_of;                          // a name or a file: what the algorithm was made of; "" for what it is before transforms
+    std::string inherit;                          // whose schedule stages take by role; "" for what that algorithm takes, or "none"
     std::vector<std::string> suspended;           // effects that the algorithm must not have
     std::shared_ptr<const Algorithm> given = {};  // the algorithm itself, in place of a name: a callee of a program
 };

@@ -128,7 +128,8 @@ Registry &Registry::add_instruction(Instruction family) {
 }
 
 const std::vector<std::string> &views() {
-    static const std::vector<std::string> all = {"algorithm", "shapes", "schedule", "lowering", "tiles", "bits", "memory", "c", "assembly"};
+    static const std::vector<std::string> all = {"algorithm", "shapes", "schedule", "fields", "lowering",
+                                                 "tiles",     "bits",   "memory",   "c",      "assembly"};
     return all;
 }
 

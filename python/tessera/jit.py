@@ -44,6 +44,7 @@ class Choices(NamedTuple):
     schedule_folders: tuple[str, ...] = ()
     tuning: Tuning | None = None
     autodiff: bool = False  # frameworks take the gradients from its vjp
+    made_of: Jit | None = None  # whose schedule stages of a gradient take by their roles
 
 
 class Jit(_core.Function):
@@ -111,13 +112,14 @@ class Jit(_core.Function):
 
     def transformed(self, transform: Callable[[Algorithm], Algorithm]) -> Jit:
         """The function of another algorithm that is made of this one's. Its arguments are those that both have, in this function's order,
-        then new ones; a schedule that names stages of this function is not its own."""
+        then new ones. A schedule that names stages of this function is not its own; its products take it by their roles."""
         made = transform(self.algorithm)
         names = [n for n, _, _, _ in made.tensors] + [n for n, _ in made.parameters]
         arguments = [n for n in self._arguments if n in names] + [n for n in names if n not in self._arguments]
         dims = {d.name for d in made.dims}
         schedule = self.choices.schedule if self.choices.schedule in ("none", "derived") else None
-        choices = self.choices._replace(fix=tuple(d for d in self.choices.fix if d in dims), schedule=schedule, tuning=None, autodiff=False)
+        choices = self.choices._replace(fix=tuple(d for d in self.choices.fix if d in dims), schedule=schedule, tuning=None, autodiff=False,
+                                        made_of=self.choices.made_of or self)
         return Jit(made, choices, arguments, {n: v for n, v in self._defaults.items() if n in names})
 
     def _extents_of(self, values: Sequence[Any]) -> dict[str, int]:
@@ -177,13 +179,18 @@ class Jit(_core.Function):
         made = [k for k in self.kernels() if fixed.items() <= k.fixed.items()]
         return self._key(fixed), made[0] if made else self.compile(_all=extents, **fixed)
 
-    def _key(self, fixed: Mapping[str, int]) -> str:
+    def _said(self) -> list[Any]:
+        """The algorithm, and what is said of its schedule."""
         schedule = self.choices.schedule
-        said = [s.text for s in (schedule, *schedule.ancestors())] if isinstance(schedule, Schedule) else schedule
+        return [self.json, [s.text for s in (schedule, *schedule.ancestors())] if isinstance(schedule, Schedule) else schedule]
+
+    def _key(self, fixed: Mapping[str, int]) -> str:
+        said = self._said()[1]
         folders = [[str(f), _core.sha256(f.read_bytes())] for folder in self.choices.schedule_folders
                    for f in sorted(Path(folder).rglob("*.json"))]
-        parts = [tessera.__version__, compiler.generator_identity(), self.json, sorted(fixed.items()), said, folders, self.choices.target,
-                 _core.cpu_features() if "host" in self.choices.target else 0]
+        parts: list[Any] = [tessera.__version__, compiler.generator_identity(), self.json, sorted(fixed.items()), said, folders, self.choices.target,
+                            _core.cpu_features() if "host" in self.choices.target else 0,
+                            self.choices.made_of._said() if self.choices.made_of else 0]
         return _core.sha256(json.dumps(parts).encode()).removeprefix("sha256:")
 
     def _arguments_of(self, folder: Path, target: str, fixed: Mapping[str, int]) -> list[str]:
@@ -199,6 +206,15 @@ class Jit(_core.Function):
             said += ["--schedule-dir", str(folder / "schedules"), "--schedule", schedule.name]
         elif schedule is not None:
             said += ["--schedule", schedule]
+        elif (before := self.choices.made_of) is not None:
+            said += ["--made-of", str(folder / "before.json")]
+            (folder / "before.json").write_text(before.json, encoding="utf-8")
+            inherited = before.choices.schedule
+            if isinstance(inherited, Schedule):
+                inherited.write_below(folder / "schedules")
+                said += ["--schedule-dir", str(folder / "schedules"), "--inherit", inherited.name]
+            elif inherited not in (None, "derived"):
+                said += ["--inherit", inherited]
         for other in self.choices.schedule_folders:
             if os.path.isdir(other):
                 said += ["--schedule-dir", other]

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "algorithms/transform/inline_calls.h"
+#include "schedules/artifact/inherited_fields.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/artifact/read.h"
+#include "schedules/artifact/renamed_fields.h"
 #include "schedules/artifact/write.h"
 #include "schedules/knobs/condition.h"
 #include "schedules/knobs/knob_names.h"
@@ -80,26 +82,7 @@ private:
     }
 };
 
-bool matches_path(const FieldPath &pattern, const FieldPath &path) {
-    return pattern.size() == path.size() &&
-           std::equal(pattern.begin(), pattern.end(), path.begin(), [](const auto &p, const auto &name) { return matches(p, name); });
-}
-
 bool has_pattern(const FieldPath &path) { return std::any_of(path.begin() + 1, path.end(), is_pattern); }
-
-// Who states a field that patterns were written out to: the longest address of those that match.
-const Field &origin_of(const FieldPath &path, const Fields &fields) {
-    const Field *nearest = nullptr;
-    size_t longest = 0;
-    for (const auto &[pattern, field] : fields) {
-        if (pattern == path) return field;
-        size_t length = 1;
-        for (const std::string &part : pattern) length += part.size();
-        if (matches_path(pattern, path) && length > longest) nearest = &field, longest = length;
-    }
-    require(nearest != nullptr, "a field that is written out is stated by somebody");
-    return *nearest;
-}
 
 KnobsByStage without_uses(KnobsByStage stages) {
     for (auto &[name, k] : stages) k.use.reset();
@@ -135,7 +118,8 @@ public:
                            const std::string &scope, bool may_match) {
         const Algorithm inlined = inline_calls(program);
         const Fields own = merged_chain(chain, {}, false, false);
-        check_scopes(own, program);
+        const bool is_made_of_another = scope.empty() && rules_.made_of;
+        check_scopes(own, program, is_made_of_another);
         const auto stated = own.find({"variants"});
         const json variants = stated == own.end() ? json::array() : stated->second.value;
         std::vector<Arm> all;
@@ -151,7 +135,9 @@ public:
             const std::vector<Condition> when =
                 variant ? read_conditions((*variant)["when"], where / "variants" / std::to_string(v) / "when") : std::vector<Condition>();
             std::vector<Arm> below = callees_of(program, inlined, fixed, said, scope, may_match);
+            const Fields inherited = is_made_of_another ? inherited_by_roles(said, inlined, fixed) : Fields{};
             for (Arm &arm : below) {
+                arm = together(arm, {{}, inherited});
                 const bool is_plain = when.empty() && arm.when.empty();
                 give_way_to_patterns(arm.fields, said, inlined);
                 arm.fields = merged_chain(chain, std::move(arm.fields), is_plain, program.calls().empty());
@@ -165,11 +151,13 @@ public:
     }
 
     std::vector<CalleeSchedule> take_used() { return std::move(used_); }
+    std::vector<std::string> take_left_out() { return std::move(left_out_); }
 
 private:
     const Library &library_;
     const CalleeRules &rules_;
     std::vector<CalleeSchedule> used_;
+    std::vector<std::string> left_out_;
     std::map<std::string, std::optional<Schedule>> matched_;   // by scope
     std::vector<std::pair<std::string, std::string>> around_;  // scopes and schedules that are being merged, outermost first
 
@@ -180,15 +168,63 @@ private:
         }
     }
 
-    static void check_scopes(const Fields &own, const Algorithm &program) {
+    void check_scopes(const Fields &own, const Algorithm &program, bool is_made_of_another) const {
         std::vector<std::string> scopes;
         add_scopes(program, "", scopes);
+        if (is_made_of_another)
+            for (const StageRole &role : rules_.made_of->roles) scopes.push_back(role.stage);
         for (const auto &[path, field] : own)
             if (is_use(path) && std::find(scopes.begin(), scopes.end(), path[1]) == scopes.end())
                 FieldPlace{field.set_by, pointer_of(path), {}}.fail(
-                    "schedule.unknown-stage", program.name + " has no call '" + path[1] + "'; " +
-                                                  (scopes.empty() ? "it calls nothing" : "its calls are " + join(scopes)) +
-                                                  ". Name one in full, or remove the knob." + did_you_mean(path[1], scopes));
+                    "schedule.unknown-stage",
+                    program.name + " has no call '" + path[1] + "'" +
+                        (is_made_of_another ? ", nor such a stage with a role of " + rules_.made_of->algorithm.name : "") + "; " +
+                        (scopes.empty() ? "it calls nothing"
+                                        : std::string(is_made_of_another ? "there are " : "its calls are ") + join(scopes)) +
+                        ". Name one in full, or remove the knob." + did_you_mean(path[1], scopes));
+    }
+
+    // Fields of the stages that use a schedule of the algorithm which this one was made of.
+    Fields inherited_by_roles(const Fields &said, const Algorithm &inlined, const Extents &fixed) {
+        const MadeOf &of = *rules_.made_of;
+        Arm all;
+        for (const StageRole &role : of.roles) {
+            const auto stated = said.find({"stages", role.stage, use_knob});
+            if (stated == said.end() || stated->second.value == no_schedule) continue;
+            const Schedule schedule = used(stated->second, role.stage);
+            const std::vector<Schedule> chain = library_.ancestry(schedule);
+            CalleeRules rules = rules_;
+            rules.made_of = nullptr;
+            Extents known;
+            for (const Dim &d : of.algorithm.dims)
+                if (const auto extent = fixed.find(d.name); extent != fixed.end() && d.kind == DimKind::symbolic) known.insert(*extent);
+            ProgramMerge there(library_, rules, schedule);
+            const std::vector<Arm> arms = there.merge(chain, of.algorithm, known, {}, "", true);
+            if (rules_.check) check_applies(resolved(chain, arms), of.algorithm, stated->second.set_by, role.stage);
+            const InheritedFields fields =
+                inherited_fields(role, arm_for(arms, of.algorithm, known).fields, inlined, inline_calls(of.algorithm));
+            all = together(all, {{}, fields.fields});
+            if (const auto features = arms.back().fields.find({"requires"}); features != arms.back().fields.end())
+                all = together(all, {{}, {{features->first, {features->second.value, features->second.set_by, {}, 0}}}});
+            for (const std::string &what : fields.left_out)
+                left_out_.push_back(role.stage + " takes of " + schedule.name() + " no " + what);
+            note_use({role.stage, chain, true});
+            for (const CalleeSchedule &callee : there.take_used()) note_use(callee);
+        }
+        return all.fields;
+    }
+
+    // The first that applies whatever the extents are which are not known.
+    static const Arm &arm_for(const std::vector<Arm> &arms, const Algorithm &algorithm, const Extents &known) {
+        const auto holds_there = [&](const Condition &c) {
+            const Dim *dim = c.dim.empty() ? nullptr : algorithm.find_dim(c.dim);
+            if (!dim) return false;
+            if (const auto extent = known.find(c.dim); extent != known.end()) return holds(c, extent->second);
+            return dim->kind == DimKind::fixed ? holds(c, dim->value) : dim->kind == DimKind::symbolic && always_hold({c}, *dim);
+        };
+        for (const Arm &arm : arms)
+            if (std::all_of(arm.when.begin(), arm.when.end(), holds_there)) return arm;
+        return arms.back();
     }
 
     // A null that deletes nothing is an error where `strict`: of ancestors only where what they delete cannot be of a callee's schedule,
@@ -383,40 +419,21 @@ private:
 
     static Fields renamed(const Fields &fields, const CallersNames &callers, const Algorithm &callee, const std::string &call,
                           const std::string &scope) {
-        auto from = [&](std::string by) { return by.find(" at ") == std::string::npos ? by + " at " + scope : by; };
+        auto from = [&](const std::string &by) { return by.find(" at ") == std::string::npos ? by + " at " + scope : by; };
         Fields result;
         for (const auto &[path, field] : fields)
             if (path == FieldPath{"requires"}) result[path] = {field.value, from(field.set_by), {}, 0};
             else if (is_use(path)) result[{path[0], joined_scope(call, path[1]), path[2]}] = {field.value, from(field.set_by), {}, 0};
-        ResolvedSchedule stated;
-        stated.stages = without_uses(stages_of(fields, FieldPlace{}));
-        const KnobsByStage written = without_patterns(stated, callee).stages;
-        const KnobNames names = with_packed_stages(callers.names(), written);
-        std::set<std::string> stages;
-        for (const auto &[stage, knobs] : written) stages.insert(stage);
-        for (const auto &[stage, knobs] : written)
-            for (const auto &[path, value] : statements({{"stages", {{stage, json_of(knobs)}}}})) {
-                const Field &origin = origin_of(path, fields);
-                auto [own, renamed_value] = renamed_statement(path, value, stages, names);
-                Field &copy = result[own] = {renamed_value, from(origin.set_by), {}, origin.order};
-                for (const auto &[by, other] : origin.overrode)
-                    copy.overrode.emplace_back(from(by), renamed_statement(path, other, stages, names).second);
-            }
+        const Fields stages = renamed_fields(
+            written_stages(fields, callee), callers.names(), [&](const FieldPath &path) { return stated_by(path, fields); }, from);
+        result.insert(stages.begin(), stages.end());
         return result;
     }
 
-    // One field as knobs of one stage, and back.
-    static std::pair<FieldPath, json> renamed_statement(const FieldPath &path, const json &value, const std::set<std::string> &stages,
-                                                        const KnobNames &names) {
-        json knobs = json::object(), *slot = &knobs;
-        if (path[2] == name_of(Knob::directives)) {
-            knobs[path[2]] = json::array({value});
-        } else {
-            for (size_t i = 2; i < path.size(); i++) slot = &(*slot)[path[i]];
-            *slot = value;
-        }
-        const Knobs one = tessera::renamed(read_knobs(knobs, stages, FieldPlace{}), names);
-        return statements({{"stages", {{names.stage(path[1]), json_of(one)}}}}).front();
+    static Field stated_by(const FieldPath &path, const Fields &fields) {
+        const Field *origin = origin_of(path, fields);
+        require(origin != nullptr, "a field that is written out is stated by somebody");
+        return *origin;
     }
 
     // What a callee's conditions leave: without combinations that no extents meet, conditions that all do, and what is behind an arm
@@ -480,6 +497,7 @@ ProgramSchedule resolve_program(const Schedule &schedule, const Algorithm &decla
     result.resolved = resolved(chain, arms);
     result.fields = arms.back().fields;
     result.callees = merge.take_used();
+    result.left_out = merge.take_left_out();
     return result;
 }
 

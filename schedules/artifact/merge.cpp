@@ -118,6 +118,14 @@ ResolvedSchedule resolve_head(const Schedule &schedule, const Library &library) 
     return resolved_of(chain, fields);
 }
 
+std::vector<std::string> transforms_in(const std::vector<Schedule> &chain) {
+    for (const Schedule &s : chain) {
+        const json algorithm = s.document().value("algorithm", json::object());
+        if (algorithm.contains("transforms")) return algorithm["transforms"].get<std::vector<std::string>>();
+    }
+    return {};
+}
+
 Schedule flatten(const Schedule &schedule, const Library &library) {
     json document = document_of(merged(schedule, library));
     for (const char *own : {"format", "version", "name", "measured"})

@@ -27,6 +27,9 @@ ResolvedSchedule resolve(const Schedule &schedule, const Library &library);
 // callees' schedules, below which nulls in stages may stand (callee_schedules.h).
 ResolvedSchedule resolve_head(const Schedule &schedule, const Library &library);
 
+// What makes its algorithm of the one that its name begins with, as the nearest of a chain says that says anything.
+std::vector<std::string> transforms_in(const std::vector<Schedule> &chain);
+
 // Merged fields as a schedule without variants, of the chain that states them; its stages alone.
 ResolvedSchedule resolved_of(const std::vector<Schedule> &chain, const Fields &fields);
 KnobsByStage stages_of(const Fields &fields, const FieldPlace &where);

@@ -473,8 +473,11 @@ void check_document(const json &document, const std::string &subject) {
     known_fields(document, where, document_fields());
     if (document.contains("algorithm")) {
         const FieldPlace at = where / "algorithm";
-        known_fields(object(document["algorithm"], at, "an object with name and surface"), at, {"name", "surface"});
-        for (const auto &[key, value] : document["algorithm"].items()) string(value, at / key, "a string");
+        known_fields(object(document["algorithm"], at, "an object with name, surface and transforms"), at,
+                     {"name", "surface", "transforms"});
+        for (const auto &[key, value] : document["algorithm"].items())
+            if (key == "transforms") read_strings(value, at / key);
+            else string(value, at / key, "a string");
     }
     if (document.contains("requires") && !document["requires"].is_null()) set_of(document["requires"], where / "requires");
     if (document.contains("stages")) check_stages(document["stages"], where / "stages");

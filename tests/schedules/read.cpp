@@ -62,7 +62,7 @@ TEST_CASE("fields and knobs that are none: the words suggest one") {
                                            "fields are format, version, name, extends, algorithm, requires, stages, variants, measured.",
                                            "Did you mean 'stages'?"});
     refused_document(R"({"algorithm": {"hash": "x"}})",
-                     {"at /algorithm/hash: there is no field 'hash' here; the fields are name, surface."});
+                     {"at /algorithm/hash: there is no field 'hash' here; the fields are name, surface, transforms."});
     refused_document(R"({"variants": [{"when": [], "stages": {}, "if": 1}]})",
                      {"at /variants/0/if: there is no field 'if' here; the fields are when, stages."});
     refused(R"({"blok": {"M": 4}})", {"error[schedule.unknown-knob]: schedule 's' at /stages/acc/blok: there is no knob 'blok'; the knobs "
@@ -111,6 +111,7 @@ TEST_CASE("values of another type: the words name the pointer, both types and th
     refused_document(R"({"variants": {}})", {"at /variants: expected an array of variants"});
     refused_document(R"({"measured": 3})", {"at /measured: expected an object"});
     refused_document(R"({"algorithm": {"surface": 3}})", {"at /algorithm/surface: expected a string"});
+    refused_document(R"({"algorithm": {"transforms": "grad x"}})", {"at /algorithm/transforms: expected"});
 }
 
 TEST_CASE("numbers out of range: the words") {
