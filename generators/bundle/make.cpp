@@ -213,6 +213,7 @@ private:
         }
         add({bundle_weights_member, {}, stored, 0, stored->bytes()});
         bind_weights(weights);
+        note_unbound();
         pack_weights(weights);
     }
 
@@ -296,6 +297,34 @@ private:
                 check_weight(k, a, m_.tensors[tensor]);
                 k.weights.push_back({a.name, tensor});
             }
+    }
+
+    // Tensors of no argument stay in the bundle, where a program may look for them by name; more often a name is wrong.
+    void note_unbound() {
+        std::set<size_t> bound;
+        std::vector<std::string> free;
+        for (const BundleKernel &k : m_.kernels) {
+            std::set<std::string> has;
+            for (const BundleWeight &w : k.weights) bound.insert(w.tensor), has.insert(w.argument);
+            for (const BundleArgument &a : k.arguments)
+                if (a.role == "input" && !has.count(a.name)) free.push_back(k.name + "." + a.name);
+        }
+        std::vector<std::string> names;
+        for (size_t t = 0; t < m_.tensors.size(); t++)
+            if (!bound.count(t)) names.push_back(m_.tensors[t].name);
+        if (names.empty()) return;
+        notes_.push_back(
+            fmt::format("{} of {} tensors fit no argument: {}. Inputs without a tensor: {}. Rename the tensors, or say "
+                        "--weight <kernel>.<argument>=<tensor>",
+                        names.size(), m_.tensors.size(), few_of(names), few_of(free)));
+    }
+
+    static std::string few_of(std::vector<std::string> names) {
+        constexpr size_t few = 8;
+        if (names.empty()) return "none";
+        const size_t more = names.size() > few ? names.size() - few : 0;
+        names.resize(names.size() - more);
+        return printable(join(names)) + (more ? fmt::format(" and {} more", more) : "");
     }
 
     std::string arguments_text() const {

@@ -26,7 +26,7 @@ struct BundleRequest {
 
 struct MadeBundle {
     BundleManifest manifest;
-    std::vector<std::string> notes;  // weights that stay unpacked or were rounded, and why
+    std::vector<std::string> notes;  // weights that stay unpacked, were rounded or are bound to no argument, and why
 };
 
 // Writes the bundle, whole or not at all. Equal files make equal bundles, whatever their folders are called. An argument is bound to the

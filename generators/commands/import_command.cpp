@@ -69,7 +69,9 @@ int run(const ImportLine &o) {
     for (const auto &[dim, extent] : parse_shape(o.shape)) options.shape[dim] = extent;
     for (const auto &[dim, of] : parse_shape(o.multiple, "--multiple")) options.multiples[dim] = of;
     for (const auto &[dim, most] : parse_shape(o.max, "--max")) options.most[dim] = most;
-    for (const std::string &word : o.bind) options.bind.insert(bound(word, *model));
+    for (const std::string &word : o.bind)
+        if (!options.bind.insert(bound(word, *model)).second)
+            throw UserError("onnx.bind", "--bind " + word + ": the input is bound twice; bind it once.");
     options.until = o.until;
     const onnx::Imported made = onnx::import_model(*model, options);
     check_c_name(made.program.name);

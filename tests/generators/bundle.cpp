@@ -145,6 +145,9 @@ TEST_CASE("bundle: weights of several files are one, and assets come along") {
     const Outcome made = generator(make({"--weights", "gemm=" + m.path("a"), m.path("b"), "--asset", m.path("alphabet.txt")}), m.registry);
     INFO(made.err);
     REQUIRE(made.code == 0);
+    CHECK_THAT(made.err,
+               Catch::Contains("note: 2 of 3 tensors fit no argument: other, w. Inputs without a tensor: gemm.x, softmax.x. Rename "
+                               "the tensors, or say --weight <kernel>.<argument>=<tensor>"));
     const Bundle bundle(m.path("x.tess"));
     for (const BundleTensor &t : bundle.manifest().tensors) names.push_back(t.name);
     CHECK(names == std::vector<std::string>{"gemm.w", "other", "w"});

@@ -85,6 +85,16 @@ TEST_CASE("each line of help is a sentence or a noun phrase") {
     CHECK(lines > 100);
 }
 
+TEST_CASE("an input of a model is bound once") {
+    const TemporaryFolder folder;
+    const std::string model = "'" + (folder.path() / "norm.onnx").string() + "'";
+    REQUIRE(stock_generator("export layernorm --shape N=2 --out " + model).code == 0);
+    const Outcome twice =
+        stock_generator("import " + model + " --bind gamma=1,2 beta=0,0 gamma=3,4 --out '" + folder.path().string() + "'");
+    CHECK(twice.code == 2);
+    CHECK_THAT(twice.err, Catch::Contains("error[onnx.bind]: --bind gamma=3,4: the input is bound twice; bind it once."));
+}
+
 TEST_CASE("the stock generator knows the standard library") {
     const Outcome outcome = stock_generator("list");
     CHECK(outcome.code == 0);

@@ -1,5 +1,5 @@
-"""fused.py <folder>: nodes of the domain com.microsoft, and resizes of constants, as tests like those of collect.py, with what onnxruntime
-makes of them."""
+"""fused.py <folder>: nodes of the domain com.microsoft, resizes of constants, products between quantizers, and element-wise operators at
+special values, as tests like those of collect.py, with what onnxruntime makes of them."""
 import sys
 from pathlib import Path
 
@@ -93,6 +93,18 @@ CASES = [
      1, (0, 2), {}, MS),
     ("qlinear_leaky", "QLinearLeakyRelu", [codes(i8, 40), scale(), zero(3, i8), scale(), zero(-8, i8)], 1, 1, {"alpha": 0.2}, MS),
 ]
+
+# Zeros, subnormal numbers, what overflows when it is squared or its exponential taken, infinities, and no number.
+SPECIAL = np.array([0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 1e-40, -1e-40, 1e-30, 60, -60, 88.9, -88.9, 89.3, -89.3, 100, -100, 1e4, -1e4, 1e9, -1e9,
+                    1.1e9, 1e19, -1e19, 3e38, -3e38, np.inf, -np.inf, np.nan], np.float32)
+CASES += [(f"special_{op.lower()}", op, [SPECIAL], 1, 1, {}, "") for op in (
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Cosh", "Elu", "Erf", "Exp", "Floor", "HardSigmoid",
+    "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign",
+    "Sinh", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu")]
+ANGLES = SPECIAL[(np.abs(SPECIAL) <= 1e4) | ~np.isfinite(SPECIAL)]
+CASES += [(f"special_{op.lower()}", op, [ANGLES], 1, 1, {}, "") for op in ("Cos", "Sin", "Tan")]
+CASES += [("special_shrink_bias", "Shrink", [SPECIAL], 1, 1, {"lambd": 1.5, "bias": 0.25}, ""),
+          ("special_thresholded_relu", "ThresholdedRelu", [SPECIAL], 1, 1, {"alpha": -1.0}, "")]
 
 
 def lstm() -> tuple:

@@ -208,7 +208,7 @@ TEST_CASE("onnx: all that is refused is refused at once, with nodes and remedies
     check_refused(model({node("Relu", {"y"}, {"r"})}, {in}, {"r"}), {},
                   {"error[onnx.graph]", "its input 'y' is made by no node before it"});
     check_refused(model({node("Add", {"x", "y"}, {"r"})}, {in, value("y", {{2, ""}, {5, ""}})}, {"r"}), {},
-                  {"do not broadcast: axis 1", "--shape"});
+                  {"do not broadcast: axis 1", "--shape", "--multiple"});
 }
 
 TEST_CASE("onnx: pictures that are halved and doubled fit where their extents are multiples") {
@@ -340,6 +340,9 @@ TEST_CASE("onnx: a loop ends after its rounds, or by a condition of data where i
     check_refused(with(grows, {go, n, n}, "trips", {"y", "all"}), {}, {"error[onnx.refused]", "its condition is data"});
     check_refused(with({node("Concat", {"v", "v"}, {"n"}, {Message().text(1, "axis").number(3, 0).number(20, 2)})}, {c, n}, "", {"y"}), {},
                   {"error[onnx.refused]", "changes its shape"});
+    check_refused(with({node("Add", {"v", "v"}, {"n"})}, {c, n}, "", {"y"}), {},
+                  {"error[onnx.refused]", "it never ends: it has no trip count below 2000000000, and its condition is true in every round.",
+                   "Give it a trip count"});
 }
 
 TEST_CASE("onnx: attention of any extents, twice, is one callee of softmax over keys, beside double") {

@@ -220,7 +220,7 @@ std::vector<Tile> Context::broadcast(const std::vector<Value> &values, std::vect
             else if (!space.same(all.extent, one.extent))
                 refuse("its operands do not broadcast: axis " + std::to_string(i) + " of '" + values[which].name + "' has " +
                            brief(one.extent) + " elements, another operand's " + brief(all.extent) + ".",
-                       "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+                       Context::equal_extents, "onnx.broadcast");
         }
     for (size_t which : order)
         for (size_t i = 0; i < own[which].size(); i++) {
@@ -308,7 +308,7 @@ Value Context::concatenated(const std::vector<Value> &parts, size_t axis) {
             if (i != axis && !space.same(extents[i], p.axes[i].extent))
                 refuse("axis " + std::to_string(i) + " of its inputs has " + brief(extents[i]) + " and " + brief(p.axes[i].extent) +
                            " elements.",
-                       "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+                       Context::equal_extents, "onnx.broadcast");
     }
     extents[axis] = all;
     // Dims as the first part has them, so that its order of memory stays.

@@ -178,6 +178,9 @@ public:
     Value settled(const Value &value);
     std::string stage_name() const;  // like the node's, fresh
 
+    // The remedy where extents must be equal and are not known to be.
+    static constexpr const char *equal_extents =
+        "Fix the dims (--shape), or say what they are multiples of (--multiple), if they are equal only then.";
     [[noreturn]] void refuse(const std::string &why, const std::string &remedy, const char *id = "onnx.unsupported") const;
 
 private:

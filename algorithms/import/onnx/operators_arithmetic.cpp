@@ -201,16 +201,37 @@ std::vector<Value> shift(Context &c) {
     });
 }
 
-// By e^x - 1, which is exact near 0.
-Tile hyperbolic_sine(const Tile &x) {
-    const Tile e = expm1(abs(x)), half = (e + e / (e + 1.0)) * 0.5;
-    return select(x < 0.0, -half, half);
+// e^a / 2 without e^a, which overflows before its half does.
+Tile half_exp(const Tile &a) {
+    const Tile root = exp(a * 0.5);
+    return root * 0.5 * root;
 }
 
-Tile inverse_hyperbolic_sine(const Tile &x) {
-    const Tile a = abs(x), made = log1p(a + a * a / (1.0 + sqrt(a * a + 1.0)));
+// By e^x - 1, which is exact near 0; of large ones e^-x is nothing.
+Tile hyperbolic_sine(const Tile &x) {
+    const Tile a = abs(x), e = expm1(a), made = select(a > 40.0, half_exp(a), (e + e / (e + 1.0)) * 0.5);
     return select(x < 0.0, -made, made);
 }
+
+Tile hyperbolic_cosine(const Tile &x) {
+    const Tile a = abs(x), half = half_exp(a);
+    return half + 0.25 / half;
+}
+
+// log(2a) is what the inverse of either is of a large a, whose square overflows.
+Tile log_of_twice(const Tile &a) { return log(a) + std::log(2.0); }
+constexpr double large = 1e9;  // 1 is nothing beside its square
+
+Tile inverse_hyperbolic_sine(const Tile &x) {
+    const Tile a = abs(x), made = select(a > large, log_of_twice(a), log1p(a + a * a / (1.0 + sqrt(a * a + 1.0))));
+    return select(x < 0.0, -made, made);
+}
+
+Tile inverse_hyperbolic_cosine(const Tile &x) {
+    return select(x > large, log_of_twice(x), log1p((x - 1.0) + sqrt(x - 1.0) * sqrt(x + 1.0)));
+}
+
+Tile zero_like(const Tile &x) { return x.builder().scalar(x.dtype(), 0); }
 
 std::vector<Value> same(Context &c) { return {c.in(0)}; }
 
@@ -247,9 +268,9 @@ std::vector<Operator> arithmetic_operators() {
         {"Asin", [](Context &c) { return of_one(c, [](const Tile &x) { return atan2(x, sqrt((1.0 - x) * (1.0 + x))); }); }},
         {"Acos", [](Context &c) { return of_one(c, [](const Tile &x) { return atan2(sqrt((1.0 - x) * (1.0 + x)), x); }); }},
         {"Sinh", [](Context &c) { return of_one(c, hyperbolic_sine); }},
-        {"Cosh", [](Context &c) { return of_one(c, [](const Tile &x) { return exp(abs(x)) * 0.5 + 0.5 / exp(abs(x)); }); }},
+        {"Cosh", [](Context &c) { return of_one(c, hyperbolic_cosine); }},
         {"Asinh", [](Context &c) { return of_one(c, inverse_hyperbolic_sine); }},
-        {"Acosh", [](Context &c) { return of_one(c, [](const Tile &x) { return log1p((x - 1.0) + sqrt((x - 1.0) * (x + 1.0))); }); }},
+        {"Acosh", [](Context &c) { return of_one(c, inverse_hyperbolic_cosine); }},
         {"Atanh", [](Context &c) { return of_one(c, [](const Tile &x) { return 0.5 * log1p(2.0 * x / (1.0 - x)); }); }},
         {"Atan", [](Context &c) { return of_one(c, [](const Tile &x) { return atan(x); }); }},
         {"Erf", [](Context &c) { return of_one(c, [](const Tile &x) { return erf(x); }); }},
@@ -265,7 +286,7 @@ std::vector<Operator> arithmetic_operators() {
         {"LeakyRelu", [](Context &c) { return of_one(c, [&](const Tile &x) { return leaky(x, c.node.real("alpha", 0.01)); }); }},
         {"PRelu", [](Context &c) { return of_two(c, [](const Tile &x, const Tile &s) { return select(x < 0.0, x * s, x); }); }},
         {"ThresholdedRelu",
-         [](Context &c) { return of_one(c, [&](const Tile &x) { return select(x > c.node.real("alpha", 1), x, x * 0.0); }); }},
+         [](Context &c) { return of_one(c, [&](const Tile &x) { return select(x > c.node.real("alpha", 1), x, zero_like(x)); }); }},
         {"Elu",
          [](Context &c) { return of_one(c, [&](const Tile &x) { return select(x < 0.0, expm1(x) * c.node.real("alpha", 1), x); }); }},
         {"Celu",
@@ -290,7 +311,7 @@ std::vector<Operator> arithmetic_operators() {
         {"Shrink",
          [](Context &c) {
              const double lambda = c.node.real("lambd", 0.5), bias = c.node.real("bias", 0);
-             return of_one(c, [&](const Tile &x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, x * 0.0)); });
+             return of_one(c, [&](const Tile &x) { return select(x < -lambda, x + bias, select(x > lambda, x - bias, zero_like(x))); });
          }},
         {"Gelu", gelu_handler},
         {"Gelu", [](Context &c) { return biased_gelu(c, false); }, "com.microsoft"},

@@ -39,7 +39,7 @@ public:
             if (!c.space.same(x.axes[axis].extent, y.axes[axis].extent))
                 c.refuse("'" + x.name + "' and '" + y.name + "' have " + brief(x.axes[axis].extent) + " and " + brief(y.axes[axis].extent) +
                              " " + what + ".",
-                         "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+                         Context::equal_extents, "onnx.broadcast");
         };
         agree(q, 0, k, "batches"), agree(k, 0, v, "batches"), agree(k, 1, v, "heads"), agree(k, 2, v, "positions");
         agree(q, 3, k, "elements a position");
@@ -91,7 +91,7 @@ public:
             else if (!same && !n.is_constant(1))
                 c.refuse("axis " + std::to_string(i) + " of its mask has " + brief(n) + " elements; expected 1 or " +
                              brief(all[i + shift].extent) + ".",
-                         "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+                         Context::equal_extents, "onnx.broadcast");
         }
         const Tile read = c.read(mask, index, {B, H, G, S, T});
         if (!inside.defined()) return over_used(read.value());

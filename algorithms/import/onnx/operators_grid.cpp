@@ -152,7 +152,7 @@ std::vector<Value> grid_sample(Context &c) {
     if (x.rank() < 3 || grid.axes.size() != n + 2 || !c.space.same(grid.axes.back().extent, Expr(static_cast<int64_t>(n))))
         c.refuse("its grid is not one of " + std::to_string(n) + " coordinates for as many axes of pixels.", "Check the exporter.");
     if (!c.space.same(x.axes[0].extent, grid.axes[0].extent))
-        c.refuse("it has " + brief(x.axes[0].extent) + " pictures and " + brief(grid.axes[0].extent) + " grids.", "Fix the dims (--shape).",
+        c.refuse("it has " + brief(x.axes[0].extent) + " pictures and " + brief(grid.axes[0].extent) + " grids.", Context::equal_extents,
                  "onnx.broadcast");
     std::vector<Expr> extents = {x.axes[0].extent, x.axes[1].extent};
     for (size_t i = 0; i < n; i++) extents.push_back(grid.axes[i + 1].extent);

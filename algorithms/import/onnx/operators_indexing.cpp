@@ -294,7 +294,7 @@ std::vector<Value> einsum_handler(Context &c) {
             else if (!c.space.same(axis.extent, n))
                 c.refuse(
                     "axes of the letter '" + equation.operands[i][a] + "' have " + brief(axis.extent) + " and " + brief(n) + " elements.",
-                    "Fix the dims (--shape).", "onnx.broadcast");
+                    Context::equal_extents, "onnx.broadcast");
         }
     std::vector<Tile> operands;
     for (size_t i = 0; i < equation.operands.size(); i++) {

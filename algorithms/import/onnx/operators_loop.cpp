@@ -12,7 +12,7 @@ namespace tessera::onnx {
 namespace {
 
 constexpr int64_t most_unrolled = 64;           // rounds
-constexpr int64_t most_rounds = 2'000'000'000;  // of a loop that only a condition ends
+constexpr int64_t most_rounds = 2'000'000'000;  // of a loop that its condition ends
 
 // What a body takes and gives. Its inputs are those of `before`, the states, and the elements; its outputs those of `flags`, the states,
 // and what is stacked.
@@ -176,6 +176,10 @@ Repeated repeated(Context &c, const Rounds &r, const std::string &name) {
             made.rounds.carried[tensors[i]] = output;
             made.states.push_back(in_order);
         }
+        if (r.is_loop && is_true(results[0]) && r.trips.is_constant(most_rounds))
+            c.refuse(
+                "it never ends: it has no trip count below " + std::to_string(most_rounds) + ", and its condition is true in every round.",
+                "Give it a trip count, or a condition that becomes false.", "onnx.loop");
         for (size_t i = r.outputs_before() + states.size(); i < results.size(); i++) {
             const Value in_order = spread_in_order(inner, results[i]);
             const std::string output = own.fresh("each");
@@ -354,7 +358,7 @@ std::vector<Value> scan(Context &c) {
         const Expr extent = c.space.simplified(e.value.axes[e.axis].extent);
         if (!r.trips.defined()) r.trips = extent;
         else if (!c.space.same(r.trips, extent))
-            c.refuse("its inputs have " + brief(r.trips) + " and " + brief(extent) + " elements to scan.", "Fix the dims (--shape).",
+            c.refuse("its inputs have " + brief(r.trips) + " and " + brief(extent) + " elements to scan.", Context::equal_extents,
                      "onnx.broadcast");
         r.elements.push_back(std::move(e));
     }

@@ -48,7 +48,7 @@ std::vector<Value> classification(Context &c) {
         if (!c.space.same(outer[i].extent, labels.axes[i].extent))
             c.refuse("axis " + std::to_string(i) + " of its labels has " + brief(labels.axes[i].extent) + " elements, of its scores " +
                          brief(outer[i].extent) + ".",
-                     "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+                     Context::equal_extents, "onnx.broadcast");
     }
     const Tile label = c.read(labels, position, outer);
     const ClassLoss loss = loss_of(c, axes[1], scores.dtype());

@@ -307,7 +307,7 @@ Value broadcast_to(Context &c, const Value &x, const std::vector<Expr> &wanted) 
         if (a.extent.is_constant(1) && !w.is_constant(1)) axes.push_back({w, ""});
         else if (w.is_constant(1) || c.space.same(w, a.extent)) axes.push_back(a);
         else
-            c.refuse("it expands an axis of " + brief(a.extent) + " elements to " + brief(w) + ".", "Fix the dims (--shape).",
+            c.refuse("it expands an axis of " + brief(a.extent) + " elements to " + brief(w) + ".", Context::equal_extents,
                      "onnx.broadcast");
     }
     // An axis of one element that the tile has a dim of is read at 0.

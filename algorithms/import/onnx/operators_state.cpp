@@ -30,7 +30,7 @@ std::vector<Value> tensor_scatter(Context &c) {
         if (static_cast<int64_t>(i) != axis && !c.space.same(axes[i].extent, update.axes[i].extent))
             c.refuse("axis " + std::to_string(i) + " of its inputs has " + brief(axes[i].extent) + " and " + brief(update.axes[i].extent) +
                          " elements.",
-                     "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+                     Context::equal_extents, "onnx.broadcast");
     }
     const auto along = static_cast<size_t>(axis);
     Expr first(0);
@@ -124,8 +124,8 @@ std::vector<Value> linear_attention(Context &c) {
     for (const Value *x : {&k, &v})
         for (size_t i = 0; i < 2; i++)
             if (!c.space.same(x->axes[i].extent, q.axes[i].extent))
-                c.refuse("axis " + std::to_string(i) + " of '" + x->name + "' is not that of the queries.",
-                         "Say that the dims are equal or fix them (--shape).", "onnx.broadcast");
+                c.refuse("axis " + std::to_string(i) + " of '" + x->name + "' is not that of the queries.", Context::equal_extents,
+                         "onnx.broadcast");
     rule.scale = c.node.real("scale", 0);
     if (rule.scale == 0) rule.scale = 1 / std::sqrt(static_cast<double>(K_size));
     const Expr each_k(K_size), each_v(V_size), group(all_heads / heads);

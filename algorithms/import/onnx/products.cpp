@@ -35,7 +35,7 @@ Value product(Context &c, const Value &a, const Value &b, DType dtype) {
     const Expr K = a.axes.back().extent;
     const Axis &rows = b.axes[b.axes.size() - (is_column ? 1 : 2)];
     if (!c.space.same(K, rows.extent))
-        c.refuse("it multiplies rows of " + brief(K) + " by columns of " + brief(rows.extent) + " elements.", "Fix the dims (--shape).",
+        c.refuse("it multiplies rows of " + brief(K) + " by columns of " + brief(rows.extent) + " elements.", Context::equal_extents,
                  "onnx.broadcast");
     // Outer axes, broadcast.
     const size_t outer_a = is_row ? 0 : a.axes.size() - 2, outer_b = is_column ? 0 : b.axes.size() - 2;
@@ -46,7 +46,7 @@ Value product(Context &c, const Value &a, const Value &b, DType dtype) {
         const bool has_a = i + outer_a >= outer, has_b = i + outer_b >= outer;
         const Expr ea = has_a ? a.axes[i + outer_a - outer].extent : Expr(1), eb = has_b ? b.axes[i + outer_b - outer].extent : Expr(1);
         if (!ea.is_constant(1) && !eb.is_constant(1) && !c.space.same(ea, eb))
-            c.refuse("its outer axes do not broadcast.", "Fix the dims (--shape).", "onnx.broadcast");
+            c.refuse("its outer axes do not broadcast.", Context::equal_extents, "onnx.broadcast");
         in_a[i] = has_a && !ea.is_constant(1), in_b[i] = has_b && !eb.is_constant(1);
         axes.push_back(c.new_axis(ea.is_constant(1) ? eb : ea, axes));
     }
