@@ -185,6 +185,71 @@ def write_resize_to_another(folder: Path, name: str, attributes: dict) -> None:
         (folder / name / f"{file}.pb").write_bytes(numpy_helper.from_array(value, own).SerializeToString())
 
 
+def write_between_quantizers(folder: Path, name: str, layers: list[tuple], x: np.ndarray, x_codes: type, float_ends: bool = True) -> None:
+    """A chain of products of codes as quantizers write it: (operator, attributes, codes of weights, their scales, zero points, axis, bias,
+    activation, type of the result's codes). Without `float_ends` the model's input and output are codes."""
+    nodes, constants = [], {}
+
+    def constant(own: str, value: np.ndarray) -> str:
+        constants[own] = value
+        return own
+
+    def codes_of(number: int, value: str, dtype: type) -> list[str]:
+        by = [constant(f"scale{number}", np.float32(0.031 + 0.01 * number)), constant(f"zero{number}", zero(3 * number, dtype))]
+        nodes.append(helper.make_node("QuantizeLinear", [value, *by], [f"codes{number}"]))
+        return [f"codes{number}", *by]
+
+    if float_ends:
+        held = codes_of(0, "x", x_codes)
+    else:
+        held = ["x", constant("scale0", np.float32(0.031)), constant("zero0", zero(0, x_codes))]
+    for i, (op, attributes, w, scales, zeros, axis, bias, activation, codes_type) in enumerate(layers, 1):
+        nodes.append(helper.make_node("DequantizeLinear", held, [f"x{i}"]))
+        of_w = [constant(f"w{i}", w), constant(f"w_scale{i}", scales)] + ([] if zeros is None else [constant(f"w_zero{i}", zeros)])
+        nodes.append(helper.make_node("DequantizeLinear", of_w, [f"numbers{i}"], axis=axis))
+        inputs = [f"x{i}", f"numbers{i}"] + ([] if bias is None else [constant(f"bias{i}", bias)])
+        nodes.append(helper.make_node(op, inputs, [f"sums{i}"], **attributes))
+        made = f"sums{i}"
+        if activation:
+            nodes.append(helper.make_node(activation, [made], [f"made{i}"]))
+            made = f"made{i}"
+        held = codes_of(i, made, codes_type)
+    y = held[0]
+    if float_ends:
+        y = "y"
+        nodes.append(helper.make_node("DequantizeLinear", held, [y]))
+    given = x if float_ends else (x * 20).astype(x_codes)
+    infos = [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(given.dtype), given.shape),
+             helper.make_tensor_value_info(y, TensorProto.UNDEFINED, None)]
+    graph = helper.make_graph(nodes, name, infos[:1], infos[1:], [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()])
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 18)])
+    model.graph.output[0].ClearField("type")
+    result = results_of(model, [y], {"x": given})[0]
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info(y, helper.np_dtype_to_tensor_dtype(result.dtype), result.shape))
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / name / "model.onnx")
+    for file, value, own in (("input_0", given, "x"), ("output_0", result, y)):
+        (folder / name / f"{file}.pb").write_bytes(numpy_helper.from_array(value, own).SerializeToString())
+
+
+QUANTIZED = [
+    ("qdq_matmul", [("MatMul", {}, codes(i8, 8, 6), scale(), None, 1, None, None, u8),
+                    ("MatMul", {}, codes(i8, 6, 7), scale(7), zero(0, i8).repeat(7), 1, None, "Relu", u8)], normal(5, 8), u8, True),
+    ("qdq_matmul_zero_points", [("MatMul", {}, codes(u8, 8, 6), scale(6), codes(u8, 6), -1, None, None, i8),
+                                ("MatMul", {}, codes(u8, 6, 7), scale(), zero(121, u8), 1, None, "Tanh", u8)], normal(2, 5, 8), i8, True),
+    ("qdq_gemm", [("Gemm", {"transB": 1}, codes(i8, 6, 8), scale(6), None, 0, normal(6), "Relu", u8),
+                  ("Gemm", {"alpha": 0.5, "beta": 2.0}, codes(i8, 6, 7), scale(7), codes(i8, 7), 1, normal(7), None, i8)],
+     normal(5, 8), u8, True),
+    ("qdq_conv", [("Conv", {"pads": [1, 1, 1, 1]}, codes(i8, 4, 3, 3, 3), scale(4), None, 0, normal(4), "Relu", u8),
+                  ("Conv", {"strides": [2, 2]}, codes(i8, 6, 4, 3, 3), scale(), None, 0, None, None, u8),
+                  ("Conv", {"group": 6}, codes(u8, 6, 1, 2, 2), scale(6), codes(u8, 6), 0, None, "Sigmoid", u8)],
+     normal(2, 3, 9, 8), u8, True),
+    ("qdq_of_codes", [("Conv", {"group": 2, "pads": [1, 0, 1, 2]}, codes(i8, 4, 2, 3, 3), scale(), zero(5, i8), 0, None, None, i8)],
+     normal(1, 4, 7, 7), i8, False),
+]
+
+for case in QUANTIZED:
+    write_between_quantizers(Path(sys.argv[1]), *case)
 for case in [*CASES, lstm()]:
     write(Path(sys.argv[1]), *case)
 for number, how in enumerate(({"mode": "linear"}, {"mode": "nearest", "nearest_mode": "floor"}, {"mode": "cubic"},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include <catch2/catch.hpp>
 
@@ -343,6 +344,53 @@ TEST_CASE("onnx: a loop ends after its rounds, or by a condition of data where i
     check_refused(with({node("Add", {"v", "v"}, {"n"})}, {c, n}, "", {"y"}), {},
                   {"error[onnx.refused]", "it never ends: it has no trip count below 2000000000, and its condition is true in every round.",
                    "Give it a trip count"});
+}
+
+// x (0, 4) by weights of i8, twice, with the float's codes before each and behind it.
+static std::string between_quantizers(int64_t terms, int64_t scales, int64_t axis = 1, bool with_outside_reader = false) {
+    const auto codes = [](const std::string &name, const std::vector<int64_t> &extents) {
+        Message t;
+        int64_t count = 1;
+        for (int64_t e : extents) t.number(1, e), count *= e;
+        std::string raw;
+        for (int64_t i = 0; i < count; i++) raw += static_cast<char>(i * 37 % 101 - 50);
+        return t.number(2, 3).text(8, name).text(9, raw);
+    };
+    std::vector<Message> nodes, tensors = {number("s", 0.01F), weights("by", {scales}), codes("w0", {terms, 4}), codes("w1", {4, 4})};
+    std::string x = "x";
+    for (const std::string n : {"0", "1"}) {
+        nodes.push_back(node("QuantizeLinear", {x, "s"}, {"q" + n}));
+        nodes.push_back(node("DequantizeLinear", {"q" + n, "s"}, {"x" + n}));
+        nodes.push_back(node("DequantizeLinear", {"w" + n, "by"}, {"v" + n}, {Message().text(1, "axis").number(3, axis).number(20, 2)}));
+        nodes.push_back(node("MatMul", {"x" + n, "v" + n}, {"p" + n}));
+        x = "p" + n;
+    }
+    if (with_outside_reader) nodes.push_back(node("Neg", {"x1"}, {"also"}));
+    std::vector<std::string> outputs = {"p1"};
+    if (with_outside_reader) outputs.emplace_back("also");
+    return model(nodes, {value("x", {{0, "M"}, {terms, ""}})}, outputs, tensors);
+}
+
+TEST_CASE("onnx: products between quantizers are products of codes, and weights stay codes") {
+    const auto operators = [](const std::string &bytes) { return imported(bytes).operators; };
+    const auto held_as = [](const onnx::Imported &made) {
+        std::multiset<std::string> types;
+        for (const onnx::Weight &w : made.weights) types.insert(name_of(w.array.dtype));
+        return types;
+    };
+    for (const int64_t scales : {1, 4}) {
+        const onnx::Imported made = imported(between_quantizers(6, scales));
+        CHECK(made.operators.at("tessera.codes.MatMul") == 2);
+        CHECK(made.operators.count("DequantizeLinear") == 0);
+        const std::multiset<std::string> types = held_as(made);
+        CHECK(types.count("i8") == 2);
+        CHECK(types.count("f32") == types.size() - 2);
+    }
+    // What is read outside stays too.
+    CHECK(operators(between_quantizers(6, 1, 1, true)).at("DequantizeLinear") == 1);
+    // Sums that might not fit 32 bits, and scales that are no outputs', keep the float product.
+    CHECK(operators(between_quantizers(40000, 1)).at("MatMul") == 1);
+    CHECK(operators(between_quantizers(4, 4, 0)).count("tessera.codes.MatMul") == 0);
 }
 
 TEST_CASE("onnx: attention of any extents, twice, is one callee of softmax over keys, beside double") {

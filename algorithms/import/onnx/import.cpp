@@ -11,6 +11,7 @@
 #include "algorithms/import/onnx/needs.h"
 #include "algorithms/import/onnx/operators.h"
 #include "algorithms/import/onnx/outline.h"
+#include "algorithms/import/onnx/products_of_codes.h"
 #include "algorithms/import/onnx/refusals.h"
 #include "support/text/error.h"
 
@@ -432,6 +433,8 @@ private:
         if (!functions && operations <= 2) return;
         Context c(space_, node, {}, 0, model_, this);
         v = c.kept(v);
+        const Expr &value = v.tile.value();
+        if (current_ == &names_ && v.name == node.outputs[0] && value.kind() == ExprKind::load) stages_[v.name] = value->name;
     }
 
     const ModelFunction *function_of(const Node &node) const {
@@ -535,6 +538,17 @@ Imported import_model(const Model &model, const ImportOptions &options) {
     const std::vector<Part> parts = parts_of(model.graph, plain.facts());
     if (parts.size() < 2) return whole;  // a program of one call is its callee
     return with_layers(Walker(model, options, parts).whole());
+}
+
+Imported import_model(const Model &model, const ImportOptions &options) {
+    check_opset(model);
+    if (std::optional<Imported> exported = import_exported(model, options)) return std::move(*exported);
+    std::optional<Graph> graph = with_products_of_codes(model, {options.until.begin(), options.until.end()});
+    if (!graph) return import_graph(model, options);
+    Model changed;  // its tensors' bytes are those of the content that was read
+    changed.folder = model.folder, changed.opsets = model.opsets, changed.ir_version = model.ir_version;
+    changed.functions = model.functions, changed.graph = std::move(*graph);
+    return import_graph(changed, options);
 }
 
 }  // namespace tessera::onnx

@@ -9,6 +9,7 @@
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/import/onnx/operators.h"
 #include "algorithms/import/onnx/products.h"
+#include "algorithms/import/onnx/products_of_codes.h"
 
 namespace tessera::onnx {
 
@@ -232,15 +233,22 @@ Value integer_convolution(Context &c, Codes x, Codes w) {
 
 std::vector<Value> conv_integer(Context &c) { return {integer_convolution(c, {c.in(0), zero_point(c, 2)}, {c.in(1), zero_point(c, 3)})}; }
 
-// a b / y, each rounded to the type of scales: one number, or one for each row, column or channel.
-Value scale_of(Context &c, const Value &a, const Value &b, const Value &y) {
+// a b / y, or a b without y, each rounded to the type of scales: one number, or one for each row, column or channel.
+Value scale_of(Context &c, const Value &a, const Value &b, const std::optional<Value> &y = {}) {
     const DType type = a.dtype;
-    if (!a.is_constant() || !b.is_constant() || !y.is_constant() || a.constant->size() != 1 || y.constant->size() != 1)
-        return c.element_wise({a, b, y}, type, [&](const Tiles &t) { return in_type(in_type(t[0] * t[1], type) / t[2], type); })[0];
+    const auto is_number = [](const Value &v) { return v.is_constant() && v.constant->size() == 1; };
+    if (!is_number(a) || !b.is_constant() || (y && !is_number(*y))) {
+        std::vector<Value> values = {a, b};
+        if (y) values.push_back(*y);
+        return c.element_wise(values, type, [&](const Tiles &t) {
+            const Tile both = in_type(t[0] * t[1], type);
+            return y ? in_type(both / t[2], type) : both;
+        })[0];
+    }
     // Made when the model is imported, in the same types.
     const auto rounded = [&](double v) { return Array(type, {1}, {static_cast<double>(static_cast<float>(v))}).values()[0]; };
     std::vector<double> all;
-    const double first = a.constant->values()[0], last = y.constant->values()[0];
+    const double first = a.constant->values()[0], last = y ? y->constant->values()[0] : 1;
     for (double v : b.constant->values()) all.push_back(rounded(rounded(first * v) / last));
     Value made = b;
     made.name = b.name.empty() ? "" : b.name + "_scaled";
@@ -273,13 +281,66 @@ std::vector<Value> qlinear_conv(Context &c) {
     return {requantized(c, acc, scale, zero_point(c, 7), c.in(7).dtype)};
 }
 
+// Products of codes (products_of_codes.h): x, its scale and zero point, weights, theirs, and a bias.
+
+Value numbers_of(Context &c, const Value &sums, const Value &scale) {
+    return c.element_wise({sums, scale}, DType::f32, [](const Tiles &t) { return cast(DType::f32, t[0]) * t[1]; })[0];
+}
+
+std::vector<Value> matmul_of_codes(Context &c) {
+    const Value sums = integer_product(c, {c.in(0), zero_point(c, 2)}, {c.in(3), zero_point(c, 5)});
+    return {numbers_of(c, sums, scale_of(c, c.in(1), c.in(4)))};
+}
+
+// Rows as columns, where the elements are known.
+Value rows_as_columns(const Value &x) {
+    const Array &from = *x.constant;
+    const int64_t rows = from.extents[0], columns = from.extents[1];
+    Array array(from.dtype, {columns, rows});
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) array.set(j * rows + i, from.get(i * columns + j));
+    Value made = x;
+    std::swap(made.axes[0], made.axes[1]);
+    made.name = x.name.empty() ? "" : x.name + "_by_columns";
+    made.constant = std::make_shared<const Array>(std::move(array));
+    return made;
+}
+
+std::vector<Value> gemm_of_codes(Context &c) {
+    Value w = c.in(3);
+    if (c.in(0).rank() != 2)
+        c.refuse("it multiplies " + std::to_string(c.in(0).rank()) + " axes; expected 2.", "Check the exporter.", "onnx.rank");
+    if (c.node.integer("transB", 0)) w = rows_as_columns(w);
+    const Value sums = integer_product(c, {c.in(0), zero_point(c, 2)}, {w, zero_point(c, 5)});
+    Value y = numbers_of(c, sums, scale_of(c, c.in(1), c.in(4)));
+    const double alpha = c.node.real("alpha", 1), beta = c.node.real("beta", 1);
+    if (alpha != 1) y = c.element_wise({y}, y.dtype, [&](const Tiles &t) { return t[0] * alpha; })[0];
+    if (!c.has(6)) return {y};
+    return c.element_wise({y, c.in(6)}, y.dtype, [&](const Tiles &t) { return t[0] + (beta == 1 ? t[1] : t[1] * beta); });
+}
+
+std::vector<Value> conv_of_codes(Context &c) {
+    const Value sums = integer_convolution(c, {c.in(0), zero_point(c, 2)}, {c.in(3), zero_point(c, 5)});
+    const auto rank = static_cast<size_t>(sums.rank());
+    const Value y = numbers_of(c, sums, by_output(c, scale_of(c, c.in(1), c.in(4)), rank));
+    if (!c.has(6)) return {y};
+    return c.element_wise({y, c.by_channel(c.in(6), rank)}, y.dtype, [](const Tiles &t) { return t[0] + t[1]; });
+}
+
 }  // namespace
 
 std::vector<Operator> quantized_operators() {
     return {
-        {"QuantizeLinear", quantize_linear}, {"DequantizeLinear", dequantize_linear}, {"DynamicQuantizeLinear", dynamic_quantize_linear},
-        {"MatMulInteger", matmul_integer},   {"ConvInteger", conv_integer},           {"QLinearMatMul", qlinear_matmul},
+        {"QuantizeLinear", quantize_linear, "", true},
+        {"DequantizeLinear", dequantize_linear, "", true},
+        {"DynamicQuantizeLinear", dynamic_quantize_linear},
+        {"MatMulInteger", matmul_integer},
+        {"ConvInteger", conv_integer},
+        {"QLinearMatMul", qlinear_matmul},
         {"QLinearConv", qlinear_conv},
+        {"MatMul", matmul_of_codes, codes_domain},
+        {"Gemm", gemm_of_codes, codes_domain},
+        {"Conv", conv_of_codes, codes_domain},
     };
 }
 

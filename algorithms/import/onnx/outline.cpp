@@ -5,6 +5,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/import/onnx/inward.h"
+#include "algorithms/import/onnx/products_of_codes.h"
 #include "support/text/error.h"
 
 namespace tessera::onnx {
@@ -17,6 +18,9 @@ bool is_element_wise(const Node &node) {
     const Operator *op = find_operator(node.domain, node.op);
     return op && (op->is_element_wise || node.op == "BatchNormalization");
 }
+
+// Scales of codes are numbers too.
+bool takes_numbers(const Node &node) { return is_element_wise(node) || node.domain == codes_domain; }
 
 bool same_extents(const std::vector<Expr> &a, const std::vector<Expr> &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr &x, const Expr &y) { return equal(x, y); });
@@ -38,7 +42,7 @@ public:
                     made_.insert(node->outputs.begin(), node->outputs.end());
                     continue;
                 }
-                std::optional<Value> value = is_element_wise(*node) ? number(it->second, name, callee) : std::nullopt;
+                std::optional<Value> value = takes_numbers(*node) ? number(it->second, name, callee) : std::nullopt;
                 if (!value) {
                     const std::string tensor = it->second.is_constant() ? "" : space_.fresh("x");
                     value = inward_.input(it->second, tensor);
