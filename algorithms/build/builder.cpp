@@ -208,9 +208,12 @@ Tile Builder::rename_stage(const std::string &from, const std::string &to) {
         });
     };
     Tile result;
-    for (Stage &stage : algorithm_.stages()) {
-        stage = map_expressions(std::move(stage), rename);
-        if (stage.name == from) stage.name = to, result = stored(results_of(stage)[0]);
+    // Only those behind it read it, and mostly it is the last one.
+    for (auto step = algorithm_.steps.rbegin(); step != algorithm_.steps.rend() && !result; ++step) {
+        auto *stage = std::get_if<Stage>(&*step);
+        if (!stage) continue;
+        *stage = map_expressions(std::move(*stage), rename);
+        if (stage->name == from) stage->name = to, result = stored(results_of(*stage)[0]);
     }
     anonymous_.erase(from);
     return result;
@@ -427,8 +430,9 @@ Builder &Builder::output_in_place(const Tile &donated, const Tile &value, Span c
 // The dims of a tensor, or of a result of what was declared so far.
 std::vector<std::string> Builder::dims_of(const std::string &tensor) const {
     if (const Tensor *t = algorithm_.find_tensor(tensor)) return t->dims;
-    for (const Step &step : algorithm_.steps)
-        for (const Tensor &t : std::visit([](const auto &s) { return results_of(s); }, step))
+    // Mostly it is a result of what was declared last.
+    for (auto step = algorithm_.steps.rbegin(); step != algorithm_.steps.rend(); ++step)
+        for (const Tensor &t : std::visit([](const auto &s) { return results_of(s); }, *step))
             if (t.name == tensor) return t.dims;
     return {};
 }
@@ -516,10 +520,18 @@ bool Builder::name_result(const Tile &tile, const std::string &name) {
     return false;
 }
 
+// Whether the tile is the whole of a stage that has this name already.
+static bool is_stage_of_name(const Algorithm &algorithm, const Tile &tile, const std::string &name) {
+    const Expr &v = tile.value();
+    if (v.kind() != ExprKind::load || v->name != name || !is_whole(tile)) return false;
+    const Stage *stage = algorithm.find_stage(name);
+    return stage && results_of(*stage).size() == 1 && !contains(algorithm.outputs, name);
+}
+
 Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.output_type() : tile.dtype());
-    if (type == tile.dtype() && name_result(tile, scoped(name))) {
+    if (type == tile.dtype() && (is_stage_of_name(algorithm_, tile, scoped(name)) || name_result(tile, scoped(name)))) {
         algorithm_.outputs.push_back(scoped(name));
         return *this;
     }

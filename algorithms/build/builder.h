@@ -124,8 +124,8 @@ public:
     std::vector<Tile> repeat(const std::string &scope, const Algorithm &callee, const Repeat &rounds, const std::vector<Tile> &arguments,
                              const std::map<std::string, Tile> &parameters = {}, Span caller = std::source_location::current());
 
-    // Declares an output, in the policy's type of outputs unless one is given. The whole of a call's result is that output itself; any
-    // other tile becomes a stage.
+    // Declares an output, in the policy's type of outputs unless one is given. The whole of a call's result, or of a stage of that name,
+    // is that output itself; any other tile becomes a stage.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {},
                     Span caller = std::source_location::current());
     // Declares that an input, a state or an output, by its name, may have more elements than fit positions of 32 bits, end to end:

@@ -16,6 +16,18 @@ static std::string words(const std::function<void()> &action) {
     return "accepted";
 }
 
+TEST_CASE("a stage that others read is an output by its own name, without a copy") {
+    Builder f("both");
+    const Dim M = f.dim("M");
+    const Tile kept = exp(f.input("x", {M})).named("kept");
+    f.output("kept", kept).output("y", kept + 1.0);
+    const Algorithm made = f.build();
+    CHECK(made.outputs == std::vector<std::string>{"kept", "y"});
+    CHECK(made.steps.size() == 2);
+    CHECK_THROWS_AS(f.output("kept", kept), UserError);
+    CHECK_THROWS_AS(f.output("kept", kept + 1.0), UserError);
+}
+
 TEST_CASE("builder: ids of segments say where one begins, from either end") {
     auto text = [](ScanDirection direction) {
         Builder f("packed");

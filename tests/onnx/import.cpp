@@ -393,6 +393,22 @@ TEST_CASE("onnx: products between quantizers are products of codes, and weights 
     CHECK(operators(between_quantizers(4, 4, 0)).count("tessera.codes.MatMul") == 0);
 }
 
+TEST_CASE("onnx: outputs that other nodes read are computed once, and are no copies") {
+    std::vector<Message> nodes;
+    std::vector<std::string> outputs;
+    for (int i = 0; i < 40; i++) {
+        outputs.push_back("t" + std::to_string(i));
+        nodes.push_back(node("Tanh", {i ? outputs[outputs.size() - 2] : "x"}, {outputs.back()}));
+    }
+    const Algorithm made = imported(model(nodes, {value("x", {{0, "N"}})}, outputs)).program;
+    CHECK(made.outputs.size() == outputs.size());
+    CHECK(made.steps.size() == outputs.size());
+    size_t functions = 0;
+    for (const Stage &stage : made.stages())
+        for (const Expr &e : expressions_of(stage)) walk(e, [&](const Expr &n) { functions += n.kind() == ExprKind::function; });
+    CHECK(functions == outputs.size());
+}
+
 TEST_CASE("onnx: attention of any extents, twice, is one callee of softmax over keys, beside double") {
     const auto attention = [](const std::string &q, const std::string &k, const std::string &v, const std::string &y) {
         return node("Attention", {q, k, v}, {y}, {Message().text(1, "is_causal").number(3, 1).number(20, 2)});

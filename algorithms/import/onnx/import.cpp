@@ -57,8 +57,11 @@ public:
     Imported whole() {
         declare_inputs();
         for (const auto &[name, tensor] : model_.graph.initializers) names_.values[name] = initializer(tensor);
-        walk(model_.graph.nodes);
-        declare_outputs();
+        std::vector<std::string> outputs = options_.until;
+        if (outputs.empty())
+            for (const ValueInfo &o : model_.graph.outputs) outputs.push_back(o.name);
+        walk(model_.graph.nodes, outputs);
+        declare_outputs(outputs);
         for (const auto &[input, values] : options_.bind)
             if (!bound_.count(input)) unknown_option("onnx.bind", "--bind", input, "input");
         for (const auto &[dim, value] : options_.shape)
@@ -111,6 +114,7 @@ private:
     Refusals refusals_;
     Imported made_;
     std::set<std::string> bound_, shaped_, dim_names_;  // as options name them
+    std::map<std::string, std::string> stages_;         // stages by the values of the graph that they hold
     std::map<const Node *, const Part *> parts_;
     std::map<const Node *, NodeFacts> facts_;
     Callees callees_;
@@ -120,7 +124,9 @@ private:
     std::vector<Value> results_in(const Graph &graph, Names &inner) {
         const Entered entered(*this, inner);
         for (const auto &[name, tensor] : graph.initializers) inner.values[name] = initializer(tensor);
-        walk(graph.nodes);
+        std::vector<std::string> outputs;
+        for (const ValueInfo &o : graph.outputs) outputs.push_back(o.name);
+        walk(graph.nodes, outputs);
         std::vector<Value> results;
         for (const ValueInfo &o : graph.outputs) {
             const Value *v = inner.find(o.name);
@@ -280,10 +286,7 @@ private:
         }
     }
 
-    void declare_outputs() {
-        std::vector<std::string> wanted = options_.until;
-        if (wanted.empty())
-            for (const ValueInfo &o : model_.graph.outputs) wanted.push_back(o.name);
+    void declare_outputs(const std::vector<std::string> &wanted) {
         if (wanted.empty()) throw UserError("onnx.output", "the model has no outputs.");
         const Node none;
         Context c(space_, none, {}, 0, model_, this);
@@ -299,17 +302,25 @@ private:
             const Tile spread = c.spread(*v, axes);
             std::vector<std::string> dims;
             for (const Axis &a : axes) dims.push_back(a.dim);
-            const std::string own = space_.fresh(name);
-            made_.outputs[own] = name;
             const Tile tile(&space_.f, space_.resolved(spread.value()), dims);
-            // What is an input as it is, or another output, becomes a stage of its own.
+            // A stage that others read is the output itself. What is an input as it is, or another output, becomes a stage of its own.
+            const Expr value = tile.value();
+            const auto kept = stages_.find(name);
+            const bool is_kept =
+                kept != stages_.end() && value.kind() == ExprKind::load && value->name == kept->second && value.type() == v->dtype &&
+                !made_.outputs.count(value->name) &&
+                std::equal(value->args.begin(), value->args.end(), dims.begin(), dims.end(),
+                           [](const Expr &e, const std::string &d) { return e.kind() == ExprKind::variable && e->name == d; });
+            const std::string own = is_kept ? value->name : space_.fresh(name);
+            made_.outputs[own] = name;
             space_.f.output(own, tile, v->dtype);
         }
     }
 
-    void walk(const std::vector<Node> &nodes) {
+    void walk(const std::vector<Node> &nodes, const std::vector<std::string> &outputs) {
         const std::vector<const Node *> needed = needed_of(nodes);
         std::map<std::string, int64_t> readers;
+        for (const std::string &o : outputs) readers[o]++;
         for (const Node *n : needed)
             for (const std::string &i : n->inputs) readers[i]++;
         for (const Node *n : needed) step(*n, readers);
@@ -343,19 +354,21 @@ private:
         return result.has_value();
     }
 
+    void count(const Node &node) { made_.operators[(node.domain.empty() ? "" : node.domain + ".") + node.op]++; }
+
     void step(const Node &node, const std::map<std::string, int64_t> &readers) {
         if (const auto part = parts_.find(&node); part != parts_.end()) {
             if (part->second->nodes.back() != &node) return;
             const Part &whole = *part->second;
             if (called(whole)) {
-                for (const Node *n : whole.nodes) made_.operators[n->op]++;
+                for (const Node *n : whole.nodes) count(*n);
                 return;
             }
             for (const Node *n : whole.nodes) parts_.erase(n);
             for (const Node *n : whole.nodes) step(*n, readers);
             return;
         }
-        made_.operators[(node.domain.empty() ? "" : node.domain + ".") + node.op]++;
+        count(node);
         std::vector<Value> inputs;
         bool is_reachable = true;
         for (const std::string &name : node.inputs) {
@@ -529,9 +542,7 @@ static void check_opset(const Model &model) {
                         "Export it for one of these.");
 }
 
-Imported import_model(const Model &model, const ImportOptions &options) {
-    check_opset(model);
-    if (std::optional<Imported> exported = import_exported(model, options)) return std::move(*exported);
+static Imported import_graph(const Model &model, const ImportOptions &options) {
     Walker plain(model, options);
     Imported whole = plain.whole();
     if (!options.outline) return whole;

@@ -134,16 +134,21 @@ std::vector<Part> parts_of(const Graph &graph, const std::map<const Node *, Node
             one_output &= first.outputs[i].empty() || (readers[first.outputs[i]].empty() && !outside.count(first.outputs[i]));
         if (!one_output || first.outputs.empty()) continue;
         std::vector<size_t> members = {anchor}, best = members;
-        std::set<std::string> made = {first.outputs[0]};
         const std::vector<Expr> extents = fact->second.extents.at(0);
-        for (size_t i = anchor + 1; i < graph.nodes.size() && members.size() < most_nodes_of_part; i++) {
+        std::set<size_t> next;  // nodes that read what is made, in the order of the graph
+        const auto add_readers = [&](const std::string &value) {
+            if (const auto of = readers.find(value); of != readers.end()) next.insert(of->second.begin(), of->second.end());
+        };
+        add_readers(first.outputs[0]);
+        while (!next.empty() && members.size() < most_nodes_of_part) {
+            const size_t i = *next.begin();
+            next.erase(next.begin());
             const Node &node = graph.nodes[i];
-            if (taken.count(i) || node.outputs.size() != 1 || !is_element_wise(node)) continue;
-            if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](const std::string &n) { return made.count(n) != 0; })) continue;
+            if (i <= anchor || taken.count(i) || node.outputs.size() != 1 || !is_element_wise(node)) continue;
             const auto own = facts.find(&node);
             if (own == facts.end() || !own->second.is_plain || !same_extents(own->second.extents.at(0), extents)) continue;
             members.push_back(i);
-            made.insert(node.outputs[0]);
+            add_readers(node.outputs[0]);
             // Whether only the last one's result is used outside.
             size_t exits = 0;
             for (size_t m : members) {

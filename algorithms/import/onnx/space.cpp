@@ -147,6 +147,7 @@ Expr Space::read_known(const std::shared_ptr<const std::vector<Expr>> &known, co
 }
 
 Expr Space::resolved(const Expr &e) const {
+    if (tables_.empty()) return e;
     return replace_loads(e, [&](const Expr &n) -> Expr {
         const auto table = tables_.find(n->name);
         if (table == tables_.end()) return {};

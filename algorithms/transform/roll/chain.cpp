@@ -111,27 +111,28 @@ private:
         }
     }
 
+    bool is_read_behind(const std::string &name) const {
+        const auto readers = steps_.readers.find(name);
+        return steps_.outputs.count(name) || (readers != steps_.readers.end() && readers->second.last >= stretch_.end());
+    }
+    bool is_read_elsewhere(const std::string &name) const {
+        const auto readers = steps_.readers.find(name);
+        return is_read_behind(name) || (readers != steps_.readers.end() && readers->second.first < stretch_.begin);
+    }
+
     // What is used behind the chain is the last round's; what is stacked, and what the first round is given, only the rounds use.
     bool gives() {
-        std::set<std::string> behind(steps_.algorithm.outputs.begin(), steps_.algorithm.outputs.end()), elsewhere = behind;
-        for (size_t i = 0; i < steps_.reads.size(); i++) {
-            if (i >= stretch_.begin && i < stretch_.end()) continue;
-            for (const std::string &name : steps_.reads[i]) {
-                elsewhere.insert(name);
-                if (i >= stretch_.end()) behind.insert(name);
-            }
-        }
         std::set<std::string> members;
         for (const Chain::Stack &s : chain_.stacks)
             for (const std::string &name : s.members)
-                if (elsewhere.count(name) || !members.insert(name).second) return false;
+                if (is_read_elsewhere(name) || !members.insert(name).second) return false;
         for (const std::string &name : chain_.shared)
             if (members.count(name)) return false;
         for (size_t at = 0; at < stretch_.period; at++)
             for (size_t round = 0; round < stretch_.rounds; round++) {
                 const std::vector<std::string> &made = steps_.makes[number_of(at, round)];
                 for (size_t r = 0; r < made.size(); r++) {
-                    if (!behind.count(made[r])) continue;
+                    if (!is_read_behind(made[r])) continue;
                     if (round + 1 < stretch_.rounds) return false;
                     chain_.results.push_back({made_at({at, r}, 0), made[r]});
                 }
@@ -218,9 +219,11 @@ Step with_names(Step step, const std::map<std::string, std::string> &of) {
     return step;
 }
 
-StepTable::StepTable(const Algorithm &of) : algorithm(of) {
+StepTable::StepTable(const Algorithm &of) : algorithm(of), outputs(of.outputs.begin(), of.outputs.end()) {
     for (const Step &step : of.steps) {
         reads.push_back(reads_of(step)), makes.push_back(makes_of(step));
+        const size_t number = makes.size() - 1;
+        for (const std::string &name : reads.back()) readers.emplace(name, Readers{number, number}).first->second.last = number;
         for (size_t r = 0; r < makes.back().size(); r++) origins[makes.back()[r]] = {makes.size() - 1, r};
     }
 }

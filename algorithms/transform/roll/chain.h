@@ -25,9 +25,15 @@ struct StepTable {
     struct Origin {
         size_t step = 0, result = 0;
     };
+    // The first and the last step that reads a tensor.
+    struct Readers {
+        size_t first = 0, last = 0;
+    };
     const Algorithm &algorithm;
     std::vector<std::vector<std::string>> reads, makes;  // by step
     std::map<std::string, Origin> origins;
+    std::map<std::string, Readers> readers;
+    std::set<std::string> outputs;
 
     explicit StepTable(const Algorithm &of);
     // The type and dims of a tensor that the algorithm has or a step makes. InternalError where neither does.

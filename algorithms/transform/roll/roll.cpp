@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -66,28 +68,65 @@ private:
     }
 };
 
-// Every stretch of equal rounds that saves enough, those that save most first; of these, those of the shortest rounds.
-std::vector<Stretch> stretches_of(const std::vector<size_t> &steps, size_t least_saved) {
-    std::vector<Stretch> found;
-    for (size_t period = 1; 2 * period <= steps.size(); period++) {
-        for (size_t begin = 0; begin + 2 * period <= steps.size();) {
-            size_t end = begin;
-            while (end + period < steps.size() && steps[end] == steps[end + period]) end++;
-            const size_t length = end - begin + period;  // of the run whose steps are equal at this distance
-            for (size_t first = begin; first < begin + period && first + 2 * period <= begin + length; first++) {
-                const size_t most = (begin + length - first) / period;
-                for (size_t rounds = most; rounds >= 2 && period * (rounds - 1) >= least_saved; rounds--)
-                    for (size_t left_out = 0; left_out <= most - rounds; left_out++)
-                        found.push_back({first + left_out * period, period, rounds});
+// Every stretch of equal rounds that saves enough, those that save most first; of these, those of the shortest rounds. They are as many as
+// the square of the steps, and mostly the first ones are wanted: so they are made one by one.
+class Stretches {
+public:
+    Stretches(const std::vector<size_t> &steps, size_t least_saved) : least_saved_(least_saved) {
+        for (size_t period = 1; 2 * period <= steps.size(); period++) {
+            for (size_t begin = 0; begin + 2 * period <= steps.size();) {
+                size_t end = begin;
+                while (end + period < steps.size() && steps[end] == steps[end + period]) end++;
+                push({{begin, period, (end - begin) / period + 1}, end + period, runs_++});
+                begin = end + 1;
             }
-            begin = end + 1;
         }
     }
-    std::stable_sort(found.begin(), found.end(), [](const Stretch &a, const Stretch &b) {
-        return a.saved() != b.saved() ? a.saved() > b.saved() : a.period < b.period;
-    });
-    return found;
-}
+
+    std::optional<Stretch> next() {
+        while (!left_.empty() && !fits()) {
+            if (++first_ < left_.front().longest.period) {
+                left_out_ = 0;
+                continue;
+            }
+            std::pop_heap(left_.begin(), left_.end());
+            Run run = left_.back();
+            left_.pop_back();
+            run.longest.rounds--;
+            push(run);
+            first_ = left_out_ = 0;
+        }
+        if (left_.empty()) return std::nullopt;
+        Stretch s = left_.front().longest;
+        s.begin = begin();
+        left_out_++;
+        return s;
+    }
+
+private:
+    // Steps that are equal to those a period behind them, up to `end`; stretches of so many rounds begin at each place where they fit.
+    struct Run {
+        Stretch longest;
+        size_t end = 0, number = 0;
+        friend bool operator<(const Run &a, const Run &b) {  // the greatest comes first
+            if (a.longest.saved() != b.longest.saved()) return a.longest.saved() < b.longest.saved();
+            if (a.longest.period != b.longest.period) return a.longest.period > b.longest.period;
+            return a.number > b.number;
+        }
+    };
+    const size_t least_saved_;
+    std::vector<Run> left_;  // a heap
+    size_t runs_ = 0;
+    size_t first_ = 0, left_out_ = 0;  // steps and rounds of the first run that the next stretch leaves out in front
+
+    size_t begin() const { return left_.front().longest.begin + first_ + left_out_ * left_.front().longest.period; }
+    bool fits() const { return begin() + left_.front().longest.period * left_.front().longest.rounds <= left_.front().end; }
+    void push(const Run &run) {
+        if (run.longest.rounds < 2 || run.longest.saved() < least_saved_) return;
+        left_.push_back(run);
+        std::push_heap(left_.begin(), left_.end());
+    }
+};
 
 // The dims that steps over these tensors name, and those that their sizes need, in the algorithm's order.
 class DimsUsed {
@@ -198,8 +237,9 @@ private:
 
     bool roll_one() {
         const StepTable steps(rolled_.algorithm);
-        for (const Stretch &s : stretches_of(numbers_.of(rolled_.algorithm.steps), least_saved_))
-            if (const std::optional<Chain> chain = chain_of(steps, s, stackable_); chain && replace(steps, s, *chain)) return true;
+        Stretches stretches(numbers_.of(rolled_.algorithm.steps), least_saved_);
+        while (const std::optional<Stretch> s = stretches.next())
+            if (const std::optional<Chain> chain = chain_of(steps, *s, stackable_); chain && replace(steps, *s, *chain)) return true;
         return false;
     }
 
