@@ -12,9 +12,11 @@
 
 #include "algorithms/build/ragged.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/rule_laws.h"
 #include "algorithms/text/hash.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
+#include "algorithms/transform/as_a_call.h"
 #include "algorithms/transform/derivatives/derivatives.h"
 #include "algorithms/transform/elementwise.h"
 #include "algorithms/transform/vmap/vmap.h"
@@ -164,6 +166,17 @@ void declare_algorithm(nb::module_ &m) {
         .def(
             "vmap", [](const Algorithm &a, const Dim &over, const Names &mapped) { return vmap(a, over, mapped); }, nb::arg("over"),
             nb::arg("mapped") = Names(), "For many arguments at once: `over` in front of what is mapped, and of outputs.")
+        .def("renamed", &as_a_call, nb::arg("names"), "The same with other names of inputs, states and outputs.")
+        .def(
+            "with_rule",
+            [](const Algorithm &a, const Algorithm *jvp, const Algorithm *backward, const Algorithm *forward, bool differs) {
+                const auto part = [](const Algorithm *of) { return of ? std::make_shared<const Algorithm>(*of) : nullptr; };
+                Algorithm made = with_rule(a, {part(jvp), part(backward), part(forward), differs});
+                check_rule_laws(made);
+                return made;
+            },
+            nb::arg("jvp").none(), nb::arg("backward").none(), nb::arg("forward").none(), nb::arg("differs"),
+            "With a derivative of its author's, which differences check.")
         .def("checkpoint", &checkpoint, nb::arg("scope"), nb::arg("every"), "With the rounds of a call in groups of `every`.")
         .def(
             "elementwise_over_rows",

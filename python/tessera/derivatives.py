@@ -75,6 +75,60 @@ def checkpoint(function: Jit, scope: str, every: int) -> Jit:
     return _derived(function, "checkpoint", lambda a: a.checkpoint(scope, every))
 
 
+def _of_function(function: Jit, part: Any, kind: str) -> Algorithm | None:
+    """The part of a rule with the names of the algorithm that it is of: x_grad is x.grad, and results without names are those in order."""
+    if part is None:
+        return None
+    if not isinstance(part, Jit):
+        raise CompilationError("python.function", f"with_rule: {kind}: expected a function under @jit, got {type(part).__name__}")
+    a, made = function.algorithm, part.algorithm
+    inputs = [n for n, _, dtype, _ in a.tensors if dtype.is_float] + [n for n, dtype in a.parameters if dtype.is_float]
+    results = [n for n, dtype, _ in a.outputs if dtype.is_float]
+    asked = {"jvp": [f"{y}.tangent" for y in results], "backward": [f"{x}.grad" for x in inputs]}.get(kind, [])
+    known = {f"{stem}_{suffix}": f"{stem}.{suffix}" for suffix in ("grad", "tangent") for stem in [*inputs, *results]}
+    names = {n: known[n] for n, *_ in [*made.tensors, *made.outputs] if n in known}
+    given = [n for n, *_ in made.outputs]
+    unnamed = ["y"] if len(given) == 1 else [f"y{i}" for i in range(len(given))]
+    if asked and given == unnamed and not set(given) & set(names):
+        if len(given) != len(asked):
+            raise CompilationError("algorithm.rule", f"{a.name}: {kind} of its rule, {made.name}, gives {len(given)} results; expected {len(asked)}, "
+                                                     f"{', '.join(asked)}, or a dict of those that it has, such as {{'{asked[0].replace('.', '_')}': ...}}")
+        names.update(zip(given, asked))
+    return made.renamed(names) if names else made
+
+
+@overload
+def with_rule(function: Jit, /, *, backward: Jit | None = None, forward: Jit | None = None, jvp: Jit | None = None, differs: bool = False) -> Jit: ...
+@overload
+def with_rule(*, backward: Jit | None = None, forward: Jit | None = None, jvp: Jit | None = None,
+              differs: bool = False) -> Callable[[Jit], Jit]: ...
+def with_rule(function: Any = None, /, *, backward: Jit | None = None, forward: Jit | None = None, jvp: Jit | None = None, differs: bool = False) -> Any:
+    """The function with a derivative of yours, which derivatives of it and of all that calls it take; above @jit, or a call.
+
+        @ts.with_rule(backward=safe_backward)
+        @jit
+        def log1pexp(x: Tensor["N", f32]) -> Tensor["N", f32]: ...
+
+    Parts are functions under @jit whose arguments have the function's names:
+
+    backward  of what it reads of arguments, results and what forward gives, and y_grad for each result; gives x_grad of each argument
+    forward   of arguments; gives the function's results, and beside them what backward reads
+    jvp       of what it reads of arguments and results, and x_tangent; gives y_tangent of each result
+
+    Several results are a dict by name ({"x_grad": ...}), or all in order. What is not among them counts as constant. Of jvp and backward
+    the one that is missing is the other's transpose. Differences are compared with a rule unless it `differs` on purpose, as one that clips.
+    """
+    def wrap(made_of: Any) -> Jit:
+        made = _derived(made_of, "with_rule", lambda a: a.with_rule(
+            jvp=_of_function(made_of, jvp, "jvp"), backward=_of_function(made_of, backward, "backward"),
+            forward=_of_function(made_of, forward, "forward"), differs=differs))
+        made = Jit(made.algorithm, made_of.choices, made_of.arguments, made_of.defaults)  # its schedules are those of the function
+        made.__dict__.update({n: v for n, v in made_of.__dict__.items() if n.startswith("__")})
+        return made
+
+    return wrap if function is None else wrap(function)
+
+
 @overload
 def autodiff(function: Jit, /) -> Jit: ...
 @overload

@@ -147,6 +147,12 @@ class Algorithm:
         For many arguments at once: `over` in front of what is mapped, and of outputs.
         """
 
+    def renamed(self, names: Mapping[str, str]) -> Algorithm:
+        """The same with other names of inputs, states and outputs."""
+
+    def with_rule(self, jvp: Algorithm | None, backward: Algorithm | None, forward: Algorithm | None, differs: bool) -> Algorithm:
+        """With a derivative of its author's, which differences check."""
+
     def checkpoint(self, scope: str, every: int) -> Algorithm:
         """With the rounds of a call in groups of `every`."""
 
