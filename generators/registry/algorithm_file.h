@@ -15,9 +15,9 @@ inline constexpr int64_t max_call_levels = 64;
 // Whether what names an algorithm is a file: it ends in ".json".
 bool is_algorithm_file(const std::string &name);
 
-// The algorithm in a file, which is legal, keeps the laws of its monoids and carries names that artifacts may have. UserErrors, all of
-// which name the file: algorithm.file; algorithm.too-large (over 16 MiB, or over the limits above); those of parse_json,
-// algorithm_from_json, verify and check_monoid_laws.
+// The algorithm in a file, which is legal, keeps the laws of its monoids and of rules of derivatives, and carries names that artifacts may
+// have. UserErrors, all of which name the file: algorithm.file; algorithm.too-large (over 16 MiB, or over the limits above); those of
+// parse_json, algorithm_from_json, verify, check_monoid_laws and check_rule_laws.
 Algorithm read_algorithm(const std::filesystem::path &file);
 
 }  // namespace tessera

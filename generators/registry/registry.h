@@ -87,7 +87,8 @@ public:
     // UserError generator.unknown-algorithm.
     const Entry &find(const std::string &name) const;
     // The algorithm in this policy, with these options. UserError as find and complete_options, generator.name when it calls itself
-    // otherwise, generator.builder when what builds it throws something else, those of the algorithm and of its monoids (monoid_laws.h).
+    // otherwise, generator.builder when what builds it throws something else, those of the algorithm, of its monoids (monoid_laws.h) and of
+    // its derivative (rule_laws.h).
     Algorithm make(const std::string &name, const Numerics &numerics, const Options &options = {}) const;
     // Sorted by name.
     std::vector<Entry> entries() const;
