@@ -94,7 +94,7 @@ Algorithm encoder(const std::string &name, const Numerics &n, Use use) {
     const Tile table = f.input("table", {V, D}), places = f.input("places", {S, D});
     const Dropout dropout(f, use);
     const Tile embedded = table.at({{"V", bounded(ids, 0, extent("V")).value()}}, {"B", "S", "D"}) + places;
-    std::vector<Tile> arguments = {dropout.of(embedded, 0).named("embedded")};
+    std::vector<Tile> arguments = {cast(n.storage, dropout.of(embedded, 0)).named("embedded")};
     for (const Weight &weight : weights_of_block) {
         std::vector<Dim> dims = {L};
         for (const std::string &dim : weight.dims) dims.push_back(f.dim_named(dim));
@@ -103,8 +103,8 @@ Algorithm encoder(const std::string &name, const Numerics &n, Use use) {
     const Tile x = f.repeat("layers", block(n, use), Repeat{"L", {{"x", "y"}}, {}, ""}, arguments, dropout.of_round("L"))[0];
     const Tile scale = f.input("norm_head", {D}), head = f.input("head", {D, V});
     const Tile logits = dot(rmsnorm(x, scale, D).named("normal"), head, {D}).named("scores");  // (B, S, V)
-    if (use == Use::writing) return f.output("logits", logits).build();
-    return f.output("loss", softmax_cross_entropy(logits, targets, V)).build();
+    if (use == Use::writing) return f.output("logits", logits, DType::f32).build();
+    return f.output("loss", softmax_cross_entropy(logits, targets, V), DType::f32).build();
 }
 
 // The loss, and the gradient of each weight, <weight>.grad.
@@ -126,12 +126,12 @@ Algorithm update(const Numerics &n) {
     const Tile m = f.state("m", {N}), v = f.state("v", {N}), w = f.state("w", {N}), g = f.input("g", {N});
     const Tile length = sqrt(dot(g, g, {N}).named("squares")).named("how_long");
     const Tile longest = f.parameter("longest", n.compute, above(0));
-    const Tile cut = (g * min(longest / max(length, 1e-30), 1.0)).named("cut");  // (N)
-    const Algorithm adamw = library::adamw(n, {{"narrow", 0}});
+    const Tile cut = (g * min(longest / max(length, 1e-30), 1.0)).named("cut");      // (N)
+    const Algorithm adamw = library::adamw(numerics_named("f32"), {{"narrow", 0}});  // masters and moments, whatever is stored
     std::map<std::string, Tile> parameters;
     for (const Parameter &p : adamw.parameters) parameters[p.name] = f.parameter(p.name, p.dtype);
     f.call("adamw", adamw, {m, v, w, cut}, parameters);
-    return f.output("length", length).build();
+    return f.output("length", length, DType::f32).build();
 }
 
 }  // namespace

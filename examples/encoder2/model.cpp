@@ -3,6 +3,7 @@
 #include <tessera/runtime/state/checkpoint.h>
 
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 
 #include "encoder2_functions.h"
@@ -15,27 +16,43 @@ Model::Model(int32_t threads)
       logits_(encoder2_logits_describe, {}, threads),
       update_(encoder2_update_describe, {}, threads) {
     for (const Kernel::Argument &a : gradients_.arguments()) {
-        if (a.type != TESS_F32 || a.name == "loss" || a.name.ends_with(".grad")) continue;
+        if (a.name == "ids" || a.name == "targets" || a.name == "loss" || a.name.ends_with(".grad")) continue;
+        if (a.type != TESS_F32 && a.type != TESS_BF16)
+            throw std::runtime_error("the weights " + a.name + " are neither in f32 nor in bf16");
         parts_.push_back({a.name, size_, a.size()});
+        each_ = tess_dtype_size(a.type);
         size_ += a.size();
     }
     const std::vector<int64_t> batch = gradients_.argument("ids").extents;
     texts_ = batch.at(0), bytes_ = batch.at(1), width_ = gradients_.argument("norm_head").extents.at(0);
     update_ = Kernel(encoder2_update_describe, {{"N", size_}}, threads);
-    g_.resize(static_cast<size_t>(size_));
+    g_.resize(static_cast<size_t>(size_) * each_);
+}
+
+// The weights as the functions have them: as they are, or in bf16, to the nearest, ties to even.
+std::vector<char> Model::stored(const std::vector<float> &w) const {
+    std::vector<char> made(w.size() * each_);
+    for (size_t i = 0; i < w.size(); i++) {
+        uint32_t bits = 0;
+        std::memcpy(&bits, &w[i], sizeof bits);
+        if (each_ == 2) bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        std::memcpy(made.data() + i * each_, &bits, each_);  // of a little-endian number the low bytes come first
+    }
+    return made;
 }
 
 // Each weight, or its gradient, where it lies in a vector of all.
-std::map<std::string, void *> Model::data_of(std::vector<float> &w, const std::string &suffix) const {
+std::map<std::string, void *> Model::data_of(std::vector<char> &all, const std::string &suffix) const {
     std::map<std::string, void *> data;
-    for (const Part &part : parts_) data[part.name + suffix] = w.data() + part.begin;
+    for (const Part &part : parts_) data[part.name + suffix] = all.data() + part.begin * static_cast<int64_t>(each_);
     return data;
 }
 
 State Model::initial(uint64_t seed, uint64_t text) const {
     State state;
     state.seed = seed, state.text = text;
-    state.m.resize(g_.size()), state.v.resize(g_.size()), state.w.assign(g_.size(), 1);
+    const auto size = static_cast<size_t>(size_);
+    state.m.resize(size), state.v.resize(size), state.w.assign(size, 1);
     const double width = std::sqrt(12 / static_cast<double>(width_));
     for (const Part &part : parts_) {
         if (part.name.starts_with("norm")) continue;
@@ -51,7 +68,8 @@ Model::Step Model::advance(State &state, const std::vector<uint8_t> &text, const
     const auto step = static_cast<double>(state.losses.size() + 1);
     Batch batch = batch_of(text, texts_, bytes_, state.seed, state.losses.size() + 1);
     float loss = 0, length = 0;
-    std::map<std::string, void *> data = data_of(state.w);
+    std::vector<char> w = stored(state.w);
+    std::map<std::string, void *> data = data_of(w);
     data.merge(data_of(g_, ".grad"));
     data["ids"] = batch.ids.data(), data["targets"] = batch.targets.data(), data["loss"] = &loss;
     gradients_.run(data, {{"seed", static_cast<double>(state.seed)}, {"step", step}, {"rate", recipe.dropout}});
@@ -74,7 +92,7 @@ Model::Step Model::advance(State &state, const std::vector<uint8_t> &text, const
 
 double Model::loss(const State &state, const std::vector<uint8_t> &text) {
     double sum = 0;
-    std::vector<float> w = state.w;
+    std::vector<char> w = stored(state.w);
     for (int32_t i = 0; i < held_out_batches; i++) {
         Batch batch = batch_of(text, texts_, bytes_, 0, static_cast<uint64_t>(i));
         float loss = 0;
@@ -93,7 +111,8 @@ std::vector<float> Model::scores(const State &state, const std::vector<uint8_t> 
     for (size_t i = 0; i < last; i++) ids[i] = before[begin + i];
     const std::vector<int64_t> &extents = logits_.argument("logits").extents;
     const auto each = static_cast<size_t>(extents.at(2));
-    std::vector<float> logits(most * each), w = state.w;
+    std::vector<float> logits(most * each);
+    std::vector<char> w = stored(state.w);
     std::map<std::string, void *> data = data_of(w);
     data["ids"] = ids.data(), data["logits"] = logits.data();
     logits_.run(data);

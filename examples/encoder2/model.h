@@ -9,7 +9,7 @@
 
 // All that a step of training changes, and what it depends on.
 struct State {
-    std::vector<float> w, m, v;  // all weights as one vector, and the moments of AdamW
+    std::vector<float> w, m, v;  // all weights as one vector, which steps add up in, and the moments of AdamW
     std::vector<float> losses;   // of each step
     uint64_t seed = 1, text = 0;
 };
@@ -49,7 +49,9 @@ private:
     Kernel gradients_, loss_, logits_, update_;
     std::vector<Part> parts_;
     int64_t size_ = 0, texts_ = 0, bytes_ = 0, width_ = 0;
-    std::vector<float> g_;
+    uint64_t each_ = 4;    // bytes of a weight and of a gradient as the functions have them
+    std::vector<char> g_;  // all gradients
 
-    std::map<std::string, void *> data_of(std::vector<float> &w, const std::string &suffix = "") const;
+    std::vector<char> stored(const std::vector<float> &w) const;
+    std::map<std::string, void *> data_of(std::vector<char> &all, const std::string &suffix = "") const;
 };

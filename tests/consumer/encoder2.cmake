@@ -59,6 +59,15 @@ if(NOT output MATCHES "^The ")
   message(FATAL_ERROR "expected a beginning and what follows it, got\n${output}")
 endif()
 
+# The same with weights and gradients in bf16, whose sums and masters are in f32.
+run("configuring for bf16" "${CMAKE_COMMAND}" -S "${WORK}/encoder2" -B "${WORK}/build" -DNUMERICS=training)
+run("building for bf16" "${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
+run("training in bf16" "${encoder2}" train --steps 30 --every 10 --text "${text}" --out "${WORK}/narrow")
+message("${output}")
+if(NOT output MATCHES "step 30: loss [0-4]\\.[0-9]+, held-out [0-4]\\.")
+  message(FATAL_ERROR "expected a loss below 5 after 30 steps in bf16, got\n${output}")
+endif()
+
 foreach(wrong IN ITEMS "train|--steps|many|expected a number" "train|--text|${CMAKE_CURRENT_LIST_FILE}|bytes of text; expected at least"
     "train|--resume|--text|${SOURCE}/algorithms/build|--out|${WORK}/whole|is of another text" "rest|expected train or write")
   string(REPLACE "|" ";" wrong "${wrong}")
