@@ -1,39 +1,22 @@
 #include "algorithms/expr/value_numbering.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
+#include <map>
+#include <tuple>
 
 #include "support/text/error.h"
 
 namespace tessera {
 
-static std::string bits_of(const Scalar &s) {
-    if (!is_float(s.type)) return std::to_string(s.integer);
-    return std::isnan(s.real) ? "nan" : std::to_string(std::bit_cast<uint64_t>(s.real));
+static bool is_same(const FunctionRef &a, const FunctionRef &b) {
+    if (a == b) return true;
+    return a && b && a->name == b->name && equal(a->in_f32, b->in_f32) && equal(a->in_f64, b->in_f64);
 }
 
-// The name comes last, so that no character in it can imitate another field.
-static std::string key_of(const Expr::Node &node, int function, const std::vector<int> &operands) {
-    std::string key;
-    auto field = [&](int value) { key += std::to_string(value) + ","; };
-    field(static_cast<int>(node.kind)), field(static_cast<int>(node.type)), field(static_cast<int>(node.op));
-    field(static_cast<int>(node.rounding)), field(node.saturate), field(node.guarded), field(node.number);
-    field(function);
-    field(static_cast<int>(node.value.type));
-    key += bits_of(node.value) + ";";
-    for (int operand : operands) field(operand);
-    return key + ";" + node.name;
-}
-
-int ValueNumbering::number_of(const FunctionRef &function) {
-    auto same = [&](const FunctionRef &known) {
-        return known == function ||
-               (known->name == function->name && equal(known->in_f32, function->in_f32) && equal(known->in_f64, function->in_f64));
-    };
-    auto it = std::find_if(functions_.begin(), functions_.end(), same);
-    if (it == functions_.end()) it = functions_.insert(it, function);
-    return static_cast<int>(it - functions_.begin());
+bool ValueNumbering::is_of(const Row &row, const Expr::Node &node, const std::vector<int> &operands) {
+    auto key = [](const Expr::Node &n) { return std::tie(n.kind, n.type, n.op, n.rounding, n.saturate, n.guarded, n.number, n.name); };
+    const Expr::Node &known = *row.expr.get();
+    return row.operands == operands && key(known) == key(node) && known.value == node.value && is_same(known.function, node.function);
 }
 
 int ValueNumbering::number(const Expr &e) {
@@ -41,14 +24,27 @@ int ValueNumbering::number(const Expr &e) {
     if (auto it = seen_.find(e.get()); it != seen_.end()) return it->second;
     std::vector<int> operands;
     int height = 1;
+    bool is_over_rows = true;
     for (const Expr &arg : e->args) {
         operands.push_back(number(arg));
         height = std::max(height, this->height(operands.back()) + 1);
+        is_over_rows &= expr(operands.back()).get() == arg.get();
     }
-    auto [it, fresh] = numbers_.emplace(key_of(*e.get(), e->function ? number_of(e->function) : 0, operands), size());
-    if (fresh) rows_.push_back({e, std::move(operands), height});
     kept_.push_back(e);
-    return seen_[e.get()] = it->second;
+    const auto [first, last] = numbers_.equal_range(e->hash);
+    for (auto it = first; it != last; ++it)
+        if (is_of(rows_[index(it->second)], *e.get(), operands)) return seen_[e.get()] = it->second;
+    const int fresh = size();
+    if (is_over_rows) {
+        rows_.push_back({e, std::move(operands), height});
+    } else {
+        Expr::Node node = *e.get();
+        for (size_t i = 0; i < operands.size(); i++) node.args[i] = expr(operands[i]);
+        rows_.push_back({Expr(std::move(node)), std::move(operands), height});
+        seen_[rows_.back().expr.get()] = fresh;
+    }
+    numbers_.emplace(e->hash, fresh);
+    return seen_[e.get()] = fresh;
 }
 
 std::vector<int> worth_naming(const ValueNumbering &table, const std::vector<int> &roots, int depth, int few) {

@@ -3,8 +3,6 @@
 // numbering is linear in the nodes. Printing, JSON and hashes need it, for functions such as erf share a lot.
 #pragma once
 #include <deque>
-#include <map>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,7 +15,7 @@ public:
     // equal(a, b) exactly when number(a) == number(b). Operands get their numbers before what uses them, so the numbers
     // of a fresh table depend on the content alone. The expression must be defined.
     int number(const Expr &e);
-    // One node for all equal expressions: the first that was numbered.
+    // One node for all equal expressions, and so are its operands.
     const Expr &unique(const Expr &e) { return expr(number(e)); }
 
     const Expr &expr(int number) const { return rows_[index(number)].expr; }
@@ -26,21 +24,18 @@ public:
     int size() const { return static_cast<int>(rows_.size()); }
 
 private:
-    // The number of a function among those met, by name and definitions.
-    int number_of(const FunctionRef &function);
-
     struct Row {
-        Expr expr;
+        Expr expr;  // over the expressions of other rows
         std::vector<int> operands;
         int height;
     };
     static size_t index(int number) { return static_cast<size_t>(number); }
+    static bool is_of(const Row &row, const Expr::Node &node, const std::vector<int> &operands);
 
     std::deque<Row> rows_;    // references to rows hold while others are numbered
     std::vector<Expr> kept_;  // addresses in seen_ stay taken
     std::unordered_map<const Expr::Node *, int> seen_;
-    std::map<std::string, int> numbers_;
-    std::vector<FunctionRef> functions_;
+    std::unordered_multimap<size_t, int> numbers_;  // by hash
 };
 
 // The subexpressions of `roots` to write once and refer to, operands first: those that occur more than once and are more

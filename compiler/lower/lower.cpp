@@ -2,6 +2,7 @@
 
 #include "algorithms/transform/half_bytes.h"
 #include "algorithms/transform/narrow_positions.h"
+#include "algorithms/transform/shared_expressions.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/instructions/families.h"
 #include "compiler/lower/check_instructions.h"
@@ -56,6 +57,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "the algorithm", algorithm);
     mapping.check_before_rewrites(stages);
     r.kept = keep_calls(algorithm, stages);
+    r.kept.algorithm = with_shared_expressions(std::move(r.kept.algorithm));
     show_step(observer, "inline calls", r.kept.algorithm);
     stages = without_trees(stages, r.kept.algorithm);
     a = narrow_positions(r.kept.algorithm);
@@ -79,7 +81,8 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "take operands packed ahead of time", a);
     a = insert_packs(std::move(a), stages, mapping.pack_lanes());
     show_step(observer, "pack operands at loops", a);
-    if (form == FunctionForm::defined) a = expanded(std::move(a));
+    // Definitions of functions may share otherwise than what they are put into.
+    if (form == FunctionForm::defined) a = with_shared_expressions(expanded(std::move(a)));
     show_step(observer, "put in what functions are defined as", a);
     expand_directives(stages, a);
     for (const auto &[stage, k] : stages) mapping.check(stage, k);

@@ -48,6 +48,11 @@ TEST_CASE("value numbering: unique gives one node for equal expressions") {
     Expr a = variable("M") + 1, b = variable("M") + 1;
     REQUIRE(a.get() != b.get());
     CHECK(table.unique(a).get() == table.unique(b).get());
+    // Within others too, whichever was numbered first.
+    const Expr &product = table.unique(b * 2);
+    CHECK(product->args[0].get() == table.unique(a).get());
+    CHECK(table.number(product) == table.number(a * 2));
+    CHECK(equal(product, a * 2));
 }
 
 TEST_CASE("value numbering: what repeats and is more than a few nodes is worth naming, as is what nests too deep") {

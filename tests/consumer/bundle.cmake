@@ -30,7 +30,7 @@ import json, sys, zipfile
 bundle = zipfile.ZipFile(sys.argv[1])
 assert bundle.testzip() is None
 manifest = json.loads(bundle.read('manifest.json'))
-assert sorted(k['name'] for k in manifest['kernels']) == ['rmsnorm', 'softmax', 'up']
+assert sorted(k['name'] for k in manifest['kernels']) == ['layernorm', 'softmax', 'up']
 up = next(k for k in manifest['kernels'] if k['name'] == 'up')
 assert {w['argument']: manifest['tensors'][w['tensor']]['name'] for w in up['weights']} == {'w': 'w', 'b': 'bias'}, up['weights']
 assert [c['target'] for c in up['code']] == ['avx2', 'x86-64']

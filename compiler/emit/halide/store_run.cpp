@@ -55,11 +55,8 @@ public:
             written.insert(store->buffer);
             stores.push_back(*store);
         }
-        // One node for all equal expressions.
-        ValueNumbering table;
-        std::map<int, Expr> firsts;
-        auto first_equal = [&](const Expr &e) { return firsts.emplace(table.number(e), e).first->second; };
-        for (LaneStore &s : stores) s.value = rewrite(s.value, first_equal);
+        ValueNumbering one_of_each;
+        for (LaneStore &s : stores) s.value = one_of_each.unique(s.value);
     }
 
     StoreRun emit() {
