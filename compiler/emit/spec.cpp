@@ -56,7 +56,7 @@ static std::vector<int64_t> layout_record(const Argument &argument, uint64_t fea
         // The runtime counts elements, of which a byte along the last axis has two.
         const bool in_bytes = argument.half_bytes && of + 1 == static_cast<int64_t>(packing.operand.dims.size());
         const int64_t quotient = in_bytes ? 2 * std::max<int64_t>(axis.factor, 1) : axis.factor;
-        record.insert(record.end(), {of, axis.remainder ? -axis.factor : quotient});
+        record.insert(record.end(), {of, axis.positions() ? -axis.positions() : quotient});
     }
     record.resize(TESS_SPEC_LAYOUT_WORDS);
     return record;

@@ -49,7 +49,9 @@ Expr extent_in(const std::vector<Dim> &dims, const std::string &name) {
 }
 
 std::string axis_dim(const LayoutAxis &axis) {
-    return axis.factor == 0 ? axis.dim : axis.dim + (axis.remainder ? ".i" : ".o") + std::to_string(axis.factor);
+    if (axis.factor == 0) return axis.dim;
+    return axis.dim + (axis.within ? ".i" + std::to_string(axis.within) : "") + (axis.remainder ? ".i" : ".o") +
+           std::to_string(axis.factor);
 }
 
 // The dims of a packed tensor, where `dims` has the operand's.
@@ -139,6 +141,7 @@ std::vector<Expr> packed_index(const Packing &packing, const std::vector<Expr> &
     std::vector<Expr> result;
     for (const LayoutAxis &axis : packing.layout) {
         Expr e = index[static_cast<size_t>(operand_axis(packing, axis))];
+        if (axis.within) e = e % Expr(axis.within);
         if (axis.factor) e = axis.remainder ? e % Expr(axis.factor) : e / Expr(axis.factor);
         result.push_back(e);
     }
@@ -166,7 +169,9 @@ std::vector<Expr> packed_extents(const Packing &packing, const std::vector<Dim> 
     std::vector<Expr> extents;
     for (const LayoutAxis &axis : packing.layout) {
         const Expr n = extent_in(dims, axis.dim);
-        extents.push_back(axis.factor == 0 ? n : axis.remainder ? Expr(axis.factor) : (n + Expr(axis.factor - 1)) / Expr(axis.factor));
+        extents.push_back(axis.factor == 0   ? n
+                          : axis.positions() ? Expr(axis.positions())
+                                             : (n + Expr(axis.factor - 1)) / Expr(axis.factor));
     }
     return extents;
 }
@@ -251,15 +256,18 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
     std::vector<Expr> index;
     Expr inside;
     for (const std::string &name : operand.dims) {
-        const auto panel = std::find_if(input.packing.layout.begin(), input.packing.layout.end(),
-                                        [&](const LayoutAxis &axis) { return axis.dim == name && axis.factor && !axis.remainder; });
-        if (panel == input.packing.layout.end()) {
-            index.push_back(variable(name));
-            continue;
+        int64_t panel = 0;
+        Expr position;
+        for (const LayoutAxis &axis : input.packing.layout) {
+            if (axis.dim != name) continue;
+            if (axis.factor && axis.positions() == 0) panel = axis.factor;
+            const Expr digit = axis.step() == 1 ? variable(axis_dim(axis)) : variable(axis_dim(axis)) * Expr(axis.step());
+            position = position.defined() ? position + digit : digit;
         }
-        index.push_back(variable(axis_dim(*panel)) * Expr(panel->factor) + variable(axis_dim({name, panel->factor, true})));
+        index.push_back(position);
+        if (panel == 0) continue;
         const Dim &d = a.dim(name);
-        if ((d.kind == DimKind::fixed ? d.value : d.multiple_of) % panel->factor == 0) continue;
+        if ((d.kind == DimKind::fixed ? d.value : d.multiple_of) % panel == 0) continue;
         const Expr here = index.back() < extent_in(a.dims, name);
         inside = inside.defined() ? inside && here : here;
     }
@@ -294,7 +302,7 @@ std::string layout_text_hash(const Packing &packing) {
     std::string text =
         "packed operand 1\n" + std::string(name_of(packing.operand.dtype)) + "[" + std::to_string(packing.operand.dims.size()) + "]\n";
     for (const LayoutAxis &axis : packing.layout)
-        text += std::to_string(operand_axis(packing, axis)) +
+        text += std::to_string(operand_axis(packing, axis)) + (axis.within ? "%" + std::to_string(axis.within) : "") +
                 (axis.factor == 0 ? "" : (axis.remainder ? "%" : "/") + std::to_string(axis.factor)) + "\n";
     return sha256(text + "zeros\n");
 }

@@ -23,20 +23,20 @@ struct Axis {
 
 std::vector<Axis> axes_of(const PackedForm &form, const std::vector<int64_t> &extents, const std::string &subject) {
     std::vector<Axis> axes;
-    std::vector<int64_t> panels(extents.size()), rests(extents.size()), wholes(extents.size());
+    std::vector<std::vector<LayoutAxis>> of_dims(extents.size());
     for (const std::string &text : form.layout) {
         const std::optional<LayoutAxis> axis = parse_axis(text);
         const auto dim = axis ? std::find(form.dims.begin(), form.dims.end(), axis->dim) : form.dims.end();
         if (dim == form.dims.end() || axis->factor < 0)
             refuse(subject, "layout axis '" + printable(text) + "' is none of its dims " + printable(join(form.dims)) + ".");
         const auto of = static_cast<size_t>(dim - form.dims.begin());
-        if (axis->factor == 0) axes.push_back({of, extents[of], 1}), wholes[of]++;
-        else if (axis->remainder) axes.push_back({of, axis->factor, 1}), rests[of] += axis->factor;
-        else axes.push_back({of, (extents[of] + axis->factor - 1) / axis->factor, axis->factor}), panels[of] += axis->factor;
+        of_dims[of].push_back(*axis);
+        axes.push_back({of, axis->positions() ? axis->positions() : (extents[of] + axis->step() - 1) / axis->step(), axis->step()});
     }
     for (size_t d = 0; d < extents.size(); d++)
-        if (!(wholes[d] == 1 && panels[d] == 0 && rests[d] == 0) && !(wholes[d] == 0 && panels[d] > 0 && panels[d] == rests[d]))
-            refuse(subject, "its layout has the dim '" + printable(form.dims[d]) + "' neither whole nor in two parts.");
+        if (!hold_each_index_once(of_dims[d]))
+            refuse(subject,
+                   "its layout has the dim '" + printable(form.dims[d]) + "' neither whole nor in parts that hold each index once.");
     return axes;
 }
 

@@ -140,7 +140,9 @@ std::vector<LayoutAxis> layout(const json &list, const FieldPlace &where) {
         if (!axis)
             (where / std::to_string(i))
                 .fail("schedule.syntax",
-                      "expected an axis of the form \"N\", \"N/48\" or \"N%48\"; got '" + texts[i] + "'. Write one of the three.");
+                      "expected an axis of the form \"N\", \"N/48\", \"N%48\" or \"N%48/2\", whose first number is a multiple of the "
+                      "second; got '" +
+                          texts[i] + "'. Write one of the four.");
         axes.push_back(*axis);
     }
     return axes;

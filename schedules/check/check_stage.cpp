@@ -6,6 +6,7 @@
 #include "schedules/check/check_effect.h"
 #include "schedules/knobs/directives.h"
 #include "schedules/knobs/knob.h"
+#include "schedules/knobs/notation.h"
 #include "support/containers/contains.h"
 #include "support/text/error.h"
 
@@ -325,7 +326,7 @@ private:
         check_loop(*around, knobs == stages_.end() ? none : knobs->second, when.loop, where / "loop");
     }
 
-    // Every dim stands there once: whole, or as the quotient and the remainder of one factor.
+    // Every dim stands there once: whole, or digit by digit.
     void check_layout(const std::vector<LayoutAxis> &layout, const Tensor &tensor, const FieldPlace &where) const {
         if (layout.empty()) return;
         for (size_t i = 0; i < layout.size(); i++)
@@ -334,13 +335,11 @@ private:
         for (const std::string &dim : tensor.dims) {
             std::vector<LayoutAxis> axes;
             std::copy_if(layout.begin(), layout.end(), std::back_inserter(axes), [&](const LayoutAxis &a) { return a.dim == dim; });
-            const bool whole = axes.size() == 1 && axes[0].factor == 0;
-            const bool parts =
-                axes.size() == 2 && axes[0].factor == axes[1].factor && axes[0].factor > 0 && axes[0].remainder != axes[1].remainder;
-            if (!whole && !parts)
+            if (!hold_each_index_once(axes))
                 where.fail("schedule.layout", "the layout does not hold each element of '" + tensor.name + "' once: dim '" + dim +
-                                                  "' must stand there whole (\"" + dim + "\") or in two parts of one factor (\"" + dim +
-                                                  "/16\", \"" + dim + "%16\"). Its dims are " + join(tensor.dims) + ".");
+                                                  "' must stand there whole (\"" + dim + "\"), in two parts of one factor (\"" + dim +
+                                                  "/16\", \"" + dim + "%16\") or in more digits (\"" + dim + "/32\", \"" + dim +
+                                                  "%32/2\", \"" + dim + "%2\"). Its dims are " + join(tensor.dims) + ".");
         }
     }
 

@@ -90,12 +90,35 @@ std::optional<LayoutAxis> parse_axis(const std::string &text) {
     const size_t cut = text.find_last_of("/%");
     if (cut == std::string::npos) return is_word(text) ? std::optional(LayoutAxis{text, 0, false}) : std::nullopt;
     const std::optional<int64_t> factor = parse_integer(text.substr(cut + 1));
-    if (!is_word(text.substr(0, cut)) || !factor || *factor < 1 || *factor > max_tile) return std::nullopt;
-    return LayoutAxis{text.substr(0, cut), *factor, text[cut] == '%'};
+    if (!factor || *factor < 1 || *factor > max_tile) return std::nullopt;
+    const std::string of = text.substr(0, cut);
+    if (const size_t percent = of.find('%'); text[cut] == '/' && percent != std::string::npos) {
+        const std::optional<int64_t> within = parse_integer(of.substr(percent + 1));
+        if (!is_word(of.substr(0, percent)) || !within || *within > max_tile || *within <= *factor || *within % *factor)
+            return std::nullopt;
+        return LayoutAxis{of.substr(0, percent), *factor, false, *within};
+    }
+    return is_word(of) ? std::optional(LayoutAxis{of, *factor, text[cut] == '%'}) : std::nullopt;
 }
 
 std::string to_string(const LayoutAxis &axis) {
-    return axis.factor == 0 ? axis.dim : axis.dim + (axis.remainder ? "%" : "/") + std::to_string(axis.factor);
+    if (axis.factor == 0) return axis.dim;
+    return axis.dim + (axis.within ? "%" + std::to_string(axis.within) : "") + (axis.remainder ? "%" : "/") + std::to_string(axis.factor);
+}
+
+bool hold_each_index_once(const std::vector<LayoutAxis> &axes) {
+    if (axes.size() == 1) return axes[0].factor == 0;
+    auto only = [&](const auto &fits) -> const LayoutAxis * {
+        const auto found = std::find_if(axes.begin(), axes.end(), fits);
+        return found != axes.end() && std::count_if(axes.begin(), axes.end(), fits) == 1 ? &*found : nullptr;
+    };
+    const LayoutAxis *digit = only([](const LayoutAxis &a) { return a.factor > 0 && !a.remainder && a.within == 0; });
+    for (size_t held = 1; digit; held++) {
+        if (held == axes.size()) return digit->remainder;
+        const int64_t left = digit->factor;
+        digit = only([&](const LayoutAxis &a) { return a.within == left || (a.remainder && a.factor == left); });
+    }
+    return false;
 }
 
 std::optional<Condition> parse_condition(const std::string &text) {

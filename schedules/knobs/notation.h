@@ -31,8 +31,11 @@ struct LoopName {
 // the first dot is a level.
 LoopName parse_loop(const std::string &text, const std::function<bool(const std::string &)> &is_dim);
 
+// "N", "N/48", "N%48", "K%32/2".
 std::optional<LayoutAxis> parse_axis(const std::string &text);
 std::string to_string(const LayoutAxis &axis);
+// Whether axes of one dim hold each of its indices once: the dim itself, or digits, "K/32", "K%32/2" and "K%2", in any order.
+bool hold_each_index_once(const std::vector<LayoutAxis> &of_one_dim);
 
 std::optional<Condition> parse_condition(const std::string &text);
 std::string to_string(const Condition &condition);

@@ -90,7 +90,7 @@ void write_out(std::vector<std::string> &loops, const std::vector<std::string> &
 void write_out(std::vector<LayoutAxis> &layout, const std::vector<std::string> &dims, const std::string &, const std::string &) {
     std::vector<LayoutAxis> result;
     for (const LayoutAxis &axis : layout)
-        for (const std::string &d : meant(axis.dim, dims)) result.push_back({d, axis.factor, axis.remainder});
+        for (const std::string &d : meant(axis.dim, dims)) result.push_back({d, axis.factor, axis.remainder, axis.within});
     layout = result;
 }
 

@@ -32,11 +32,18 @@ struct Place {
     friend bool operator==(const Place &, const Place &) = default;
 };
 
-// One axis of a storage layout: a dim (factor 0), its quotient "N/48" or its remainder "N%48".
+// One axis of a storage layout: a dim (factor 0) or a digit of its index in a mixed radix: the quotient "N/48", the remainder "N%48", or
+// the quotient of a remainder, "K%32/2".
 struct LayoutAxis {
     std::string dim;
     int64_t factor = 0;
     bool remainder = false;
+    int64_t within = 0;  // of the quotient of a remainder: what the index is taken modulo first
+
+    // How many positions the axis has; 0 where the dim's extent says it.
+    int64_t positions() const { return remainder ? factor : within ? within / factor : 0; }
+    // How far its next position is along the dim.
+    int64_t step() const { return remainder || factor == 0 ? 1 : factor; }
     friend bool operator==(const LayoutAxis &, const LayoutAxis &) = default;
 };
 

@@ -16,6 +16,7 @@
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/knobs/notation.h"
 #include "tests/compiler/cases.h"
 #include "tests/support/words.h"
 
@@ -27,11 +28,7 @@ using Stages = KnobsByStage;
 
 static std::vector<LayoutAxis> layout(const std::vector<std::string> &axes) {
     std::vector<LayoutAxis> result;
-    for (const std::string &text : axes) {
-        const size_t at = text.find_first_of("/%");
-        if (at == std::string::npos) result.push_back({text, 0, false});
-        else result.push_back({text.substr(0, at), std::stoll(text.substr(at + 1)), text[at] == '%'});
-    }
+    for (const std::string &text : axes) result.push_back(*parse_axis(text));
     return result;
 }
 
@@ -69,6 +66,7 @@ static std::vector<Case> packed_cases(int64_t L) {
         {"prime", library::matmul(f32), {{"y", product_knobs(L, 2 * L, {"K/3", "N/7", "K%3", "N%7"})}}, mnk},
         {"pairs", library::matmul(f32), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K/2", "N%" + panel, "K%2"})}}, mnk},
         {"groups", library::matmul_u8s8(f32), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K/4", "N%" + panel, "K%4"})}}, mnk},
+        {"digits", library::matmul(f32), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K/8", "K%8/2", "N%" + panel, "K%2"})}}, mnk},
         {"halves", library::matmul_wide(bf16), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K", "N%" + panel})}}, mnk},
         {"fixed",
          bind_extents(library::matmul(f32), {{"N", 3 * L}, {"K", 5}}),

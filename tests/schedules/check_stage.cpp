@@ -148,12 +148,18 @@ TEST_CASE("a layout that loses or repeats elements: the words") {
                                                    {"M", "N%16"},
                                                    {"M", "N/16", "N%8"},
                                                    {"M", "N/16", "N/16"},
-                                                   {"M", "N", "N%16"}})
+                                                   {"M", "N", "N%16"},
+                                                   {"M", "N/32", "N%32/2"},
+                                                   {"M", "N/32", "N%16/2", "N%2"},
+                                                   {"M", "N/32", "N%32/2", "N%4"},
+                                                   {"M", "N/32", "N%32/2", "N%32/2", "N%2"}})
         refused("acc", none.layout(layout),
                 {"error[schedule.layout]: schedule 's' at /stages/acc/layout: the layout does not hold each element of 'acc' once: dim '"});
     refused("acc", none.pack("w", "root", {"N/16", "K"}),
             {"at /stages/acc/pack/w/layout: the layout does not hold each element of 'w' once: dim 'N' must stand there whole (\"N\") or "
-             "in two parts of one factor (\"N/16\", \"N%16\"). Its dims are K, N."});
+             "in two parts of one factor (\"N/16\", \"N%16\") or in more digits (\"N/32\", \"N%32/2\", \"N%2\"). Its dims are K, N."});
+    CHECK_NOTHROW(fits("acc", none.layout({"M/8", "N/32", "N%32/2", "M%8", "N%2"})));
+    CHECK_NOTHROW(fits("acc", none.layout({"N%3", "M", "N%12/3", "N/12"})));
 }
 
 TEST_CASE("a register tile of more than 4096 elements: the words") {

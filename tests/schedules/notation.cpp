@@ -1,6 +1,7 @@
 #include "schedules/knobs/notation.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 namespace tessera::test_notation {
 
@@ -45,17 +46,48 @@ TEST_CASE("a loop's name is a dim as it is, else a level before the first dot") 
 
 TEST_CASE("places, axes and conditions print as they are read") {
     for (const char *text : {"root", "inline", "y.micro", "y.block.N"}) CHECK(to_string(*parse_place(text, {})) == text);
-    for (const char *text : {"N", "K.o", "N/48", "N%48", "K.i%65536"}) CHECK(to_string(*parse_axis(text)) == text);
+    for (const char *text : {"N", "K.o", "N/48", "N%48", "K.i%65536", "K.i%32/2"}) CHECK(to_string(*parse_axis(text)) == text);
     for (const char *text : {"M <= 16", "M > -1", "N % 16 == 0", "K.o != 3", "avx512_bf16"})
         CHECK(to_string(*parse_condition(text)) == text);
 }
 
-TEST_CASE("an axis is a dim, its quotient or its remainder") {
+TEST_CASE("an axis is a dim, its quotient, its remainder or a quotient of that") {
     CHECK(parse_axis("N/48") == LayoutAxis{"N", 48, false});
     CHECK(parse_axis("N%48") == LayoutAxis{"N", 48, true});
     CHECK(parse_axis("K.o") == LayoutAxis{"K.o", 0, false});
-    for (const char *text : {"", "/48", "N/", "N/0", "N/-1", "N/2147483648", "N/4.5", "N/48/2", "N*2", "N /4"})
+    CHECK(parse_axis("K%32/2") == LayoutAxis{"K", 2, false, 32});
+    for (const char *text : {"", "/48", "N/", "N/0", "N/-1", "N/2147483648", "N/4.5", "N/48/2", "N*2", "N /4", "N%32/0", "N%32/32",
+                             "N%32/3", "N%/2", "N%32%2", "N/32%2", "%32/2"})
         CHECK_FALSE(parse_axis(text));
+}
+
+// "K/32", "K%32/2", "K%2" of 3 to 130 points.
+TEST_CASE("digits that hold each index once do") {
+    const auto axes = [](const std::vector<std::string> &texts) {
+        std::vector<LayoutAxis> all;
+        for (const std::string &text : texts) all.push_back(*parse_axis(text));
+        return all;
+    };
+    for (const std::vector<std::string> &texts : std::vector<std::vector<std::string>>{
+             {"K"}, {"K/7", "K%7"}, {"K%2", "K/2"}, {"K/32", "K%32/2", "K%2"}, {"K%4/2", "K%32/4", "K%2", "K/32"}}) {
+        REQUIRE(hold_each_index_once(axes(texts)));
+        std::set<std::vector<int64_t>> seen;
+        for (int64_t i = 0; i < 130; i++) {
+            std::vector<int64_t> digits;
+            int64_t sum = 0;
+            for (const LayoutAxis &axis : axes(texts)) {
+                const int64_t left = axis.within ? i % axis.within : i;
+                digits.push_back(axis.factor == 0 ? left : axis.remainder ? left % axis.factor : left / axis.factor);
+                sum += digits.back() * axis.step();
+                if (axis.positions()) CHECK(digits.back() < axis.positions());
+            }
+            CHECK(sum == i);
+            CHECK(seen.insert(digits).second);
+        }
+    }
+    for (const std::vector<std::string> &texts : std::vector<std::vector<std::string>>{
+             {}, {"K/7"}, {"K%7"}, {"K", "K"}, {"K/32", "K%32/2"}, {"K/32", "K%32/2", "K%4"}, {"K/8", "K%8", "K%8"}})
+        CHECK_FALSE(hold_each_index_once(axes(texts)));
 }
 
 TEST_CASE("a condition compares an extent or its remainder, or names a feature") {

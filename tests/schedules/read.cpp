@@ -162,8 +162,9 @@ TEST_CASE("prefetches: the words") {
 TEST_CASE("texts without the form of a place, an axis, a condition or a level: the words") {
     refused(R"({"place": "rooot"})", {"error[schedule.syntax]: schedule 's' at /stages/acc/place: expected \"root\", \"inline\", a loop of "
                                       "a stage such as \"y.micro\", \"beside y\", or \"beside y in block.M\"; got 'rooot'."});
-    refused(R"({"layout": ["N/48", "N*48"]})",
-            {"at /stages/acc/layout/1: expected an axis of the form \"N\", \"N/48\" or \"N%48\"; got 'N*48'."});
+    refused(R"({"layout": ["N/48", "N*48"]})", {"at /stages/acc/layout/1: expected an axis of the form \"N\", \"N/48\", \"N%48\" or "
+                                                "\"N%48/2\", whose first number is a multiple of the "
+                                                "second; got 'N*48'."});
     refused(R"({"pack": {"w": {"layout": ["N/0"]}}})", {"at /stages/acc/pack/w/layout/0: expected a factor from 1 to 65536; got 'N/0'."});
     refused(R"({"levels": {"micro": {"M": 4}}})", {"at /stages/acc/levels/micro: expected a name for a level that is not block, k, micro "
                                                    "or root and has no '.'; got 'micro'. Rename it."});

@@ -46,6 +46,7 @@ std::vector<Expr> locate(const Stored &where, const std::vector<Expr> &index, co
     axes.clear();
     for (const LayoutAxis &axis : where.layout) {
         Expr e = relative.at(axis.dim);
+        if (axis.within) e = simplify(e % Expr(axis.within), facts);
         if (axis.factor) e = simplify(axis.remainder ? e % Expr(axis.factor) : e / Expr(axis.factor), facts);
         axes.push_back(e);
     }

@@ -72,7 +72,7 @@ static std::vector<Expr> extents_in(const std::vector<LayoutAxis> &layout, const
                                                    "' has dims " + join(result.dims) + ".");
         Expr size = sizes.at(axis.dim);
         if (axis.factor == 0) extents.push_back(size);
-        else if (axis.remainder) extents.push_back(Expr(axis.factor));
+        else if (axis.positions()) extents.push_back(Expr(axis.positions()));
         else extents.push_back(simplify((size + Expr(axis.factor - 1)) / Expr(axis.factor), facts));
     }
     return extents;
