@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
 #include "costmodel/features/index_value.h"
 #include "support/containers/alternatives.h"
@@ -35,6 +36,12 @@ Touched touched_by(const TileBody &body) {
         if (auto store = store_of(node)) all.stored.insert(store->buffer);
         if (auto *alloc = std::get_if<Alloc>(&node)) all.allocated.insert(alloc->buffer.name);
         all.invokes |= std::holds_alternative<Invoke>(node);
+        if (auto *move = std::get_if<Move>(&node)) {
+            all.stored.insert(move->to.buffer);
+            if (move->from) all.loads[move->from->buffer]++;
+        }
+        if (auto *step = std::get_if<Fragment>(&node))
+            for (const std::string &name : buffers_of(*step)) all.loads[name]++;
         for (const std::string &name : loads_in(expressions_of(node))) all.loads[name]++;
     });
     return all;
@@ -126,6 +133,7 @@ private:
                                    },
                                    [&](const Guard &g) { visit(g.then, inner), visit(g.otherwise, inner); },
                                    [&](const Alloc &a) { visit(a.body, inner); },
+                                   [&](const Move &m) { visit(expand(m, DType::f32), inner); },
                                    [](const LeafNode auto &) {},
                                },
                                *n);
@@ -172,6 +180,8 @@ static double steps_in(const TileBody &body, LoopPositions &at) {
                            steps += steps_in(l.body, at);
                        },
                        [&](const Alloc &a) { steps += steps_in(a.body, at); },
+                       [&](const Move &m) { steps += steps_in(expand(m, DType::f32), at); },
+                       [&](const Fragment &f) { steps += steps_in(expand(f), at); },
                        [](const LeafNode auto &) {},
                    },
                    *n);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "compiler/abi/workspace.h"
+#include "compiler/tile/fragments.h"
 #include "runtime/abi/tessera.h"
 #include "support/containers/alternatives.h"
 
@@ -197,6 +198,9 @@ std::set<std::string> buffers_used(const TileBody &body) {
                        [&](const Invoke &n) {
                            for (const BufferView &view : n.arguments) used.insert(view.buffer);
                        },
+                       [&](const FragmentNode auto &n) {
+                           for (const std::string &buffer : buffers_of(n)) used.insert(buffer);
+                       },
                        [](const Loop &) {},
                        [](const Barrier &) {},
                        [](const Guard &) {},
@@ -220,6 +224,7 @@ bool touches_memory(const TileNode &part) {
                                   [](const Prefetch &) { return true; },
                                   [](const Alloc &) { return true; },
                                   [](const Invoke &) { return false; },
+                                  [](const FragmentNode auto &) { return true; },
                                   [](const Loop &) { return false; },
                                   [](const Barrier &) { return false; },
                                   [](const Guard &) { return false; },

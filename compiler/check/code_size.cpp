@@ -101,6 +101,8 @@ private:
                                if (!only<Alloc>(n.body)) living_ = 0;
                                add(n.body, copies, lanes, run);
                            },
+                           [&](const Move &n) { run[n.to.buffer] += copies; },
+                           [&](const Fragment &n) { run[n.accumulator] += copies; },
                            [](const LeafNode auto &) {},
                        },
                        *node);
@@ -200,12 +202,11 @@ std::vector<std::string> check_code_size(const TileProgram &program, const Knobs
                                                 ", since compiling takes minutes beyond. Give parts of it names (named): each is a stage "
                                                 "then, computed once and compiled alone.");
     if (size.instructions > max_written_out && size.is_written_out)
-        throw UserError("schedule.register-tile",
-                        program.name + "." + computer + ": " +
-                            (size.instructions >= countless ? "countless" : std::to_string(size.instructions)) +
-                            " instructions are written out in a row" + knobs_text(computer, stages) + "; expected at most " +
-                            std::to_string(max_written_out) +
-                            ", since compiling takes minutes beyond. Make micro or unroll smaller, or vector wider.");
+        throw UserError(
+            "schedule.register-tile",
+            program.name + "." + computer + ": " + (size.instructions >= countless ? "countless" : std::to_string(size.instructions)) +
+                " instructions are written out in a row" + knobs_text(computer, stages) + "; expected at most " +
+                std::to_string(max_written_out) + ", since compiling takes minutes beyond. Make micro or unroll smaller, or vector wider.");
     if (size.registers > target.vector_registers) notes.push_back(kept + ", so some go through memory");
     for (const TileProgram &inner : program.programs)
         for (const std::string &note : check_code_size(inner, stages, target)) notes.push_back(note);

@@ -8,6 +8,7 @@
 #include "compiler/check/never_reached.h"
 #include "compiler/check/streamed_loops.h"
 #include "compiler/check/verify_races.h"
+#include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
 #include "schedules/target/target.h"
 #include "support/text/error.h"
@@ -70,6 +71,7 @@ private:
     std::vector<TileAccess> accesses;
     int64_t stack_bytes = 0;
     int64_t shared_bytes = 0;  // of the block
+    int fragments = 0;         // that are alive
 
     [[noreturn]] void fail(const std::string &what) const { throw InternalError(program.name + ": " + what); }
 
@@ -162,6 +164,7 @@ private:
             if (b.dtype != e.type()) fail("a load of " + b.name + " has another type than the buffer");
             if (!stored.count(b.name) && !has_no_element(b) && !surely_never_runs(where))
                 fail(b.name + " is read before anything is stored to it");
+            if (b.space == Space::fragment) fail(b.name + " is in a fragment and is loaded from");
             size_t rank = plain - (e->guarded ? 2 : 0);
             std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
             EnclosingScope inner = where;
@@ -266,6 +269,7 @@ private:
                 fail(std::string("a ") + name_of(loop.kind) + " loop is inside a " + name_of(outer) + " loop");
         if (loop.kind == LoopKind::parallel && std::count(loops.begin(), loops.end(), LoopKind::parallel))
             fail("a parallel loop is inside a parallel loop");
+        if (loop.kind == LoopKind::parallel && fragments > 0) fail("a parallel loop is where fragments are alive");
         if (loop.kind == LoopKind::vector && std::count(loops.begin(), loops.end(), LoopKind::vector))
             fail("a vector loop is inside a vector loop");
         if (traits_of(loop.kind).written_out && !loop.count.is_constant())
@@ -282,6 +286,7 @@ private:
         // An earlier iteration may have stored what a later one reads.
         walk(loop.body, [&](const TileNode &n) {
             if (auto *c = std::get_if<Compute>(&n); c && buffers.count(c->buffer)) stored.insert(c->buffer);
+            if (auto *m = std::get_if<Move>(&n); m && buffers.count(m->to.buffer)) stored.insert(m->to.buffer);
         });
         EnclosingScope inside;
         within({nullptr, loop.variable, Expr(0), loop.count - 1, loop.count, {}}, [&] {
@@ -335,6 +340,7 @@ private:
         if (gpu && thread.empty()) fail(at(name, index) + " is stored to by every thread of a block");
         check_thread(name, index);
         if (value.type() != b.dtype) fail("a store to " + name + " has another type than the buffer");
+        if (b.space == Space::fragment) fail(name + " is in a fragment and is stored to");
         if (is_given(b) && !writable.count(name)) fail(name + " is an input and is stored to");
         check(value);
         for (const Expr &e : index) check(e);
@@ -473,13 +479,72 @@ private:
                                                     std::to_string(stack_bytes_limit) + " bytes of registers and stack ('" + b.name +
                                                     "' is one of them); make their micro tiles smaller.");
         declare(b);
+        fragments += b.space == Space::fragment;
         visit(n.body);
+        fragments -= b.space == Space::fragment;
         stored.erase(b.name);
         buffers.erase(b.name);
         stack_bytes -= bytes;
     }
 
+    // One side of a Move: a fragment as a whole, or a box of memory, each of whose elements is accessed.
+    void move(const BufferView &view, const Move &n, bool is_store) {
+        const Buffer &b = find(view.buffer);
+        const std::string what = b.name + ", which is moved,";
+        if (!is_store && !stored.count(b.name) && !surely_never_runs(scope)) fail(what + " is read before anything is stored to it");
+        if (is_store && is_given(b) && !writable.count(b.name)) fail(what + " is an input");
+        if (b.space == Space::fragment) {
+            bool fits = view.is_whole() && b.extents.size() == n.box.size();
+            for (size_t i = 0; fits && i < n.box.size(); i++) fits = b.extents[i].is_constant(n.box[i]);
+            if (!fits) fail(what + " is a fragment of another shape");
+            return;
+        }
+        if (view.first.size() != b.extents.size() || view.axes.size() != n.box.size()) fail(what + " has another rank than its box");
+        for (const BufferView::Axis &moved : view.axes)
+            if (moved.of >= b.extents.size()) fail(what + " has no axis " + std::to_string(moved.of));
+        for (const Expr &e : view.first) check(e);
+        for (const BufferView::Axis &moved : view.axes) check(moved.step);
+        const std::vector<Expr> extents(n.box.begin(), n.box.end());
+        within_box(b.name, extents, 0, [&] {
+            std::vector<Expr> point;
+            for (size_t i = 0; i < extents.size(); i++) point.push_back(variable(index_of(b.name, i)));
+            const std::vector<Expr> index = element_of(view, point);
+            check_index(b.name, index, facts, scope);
+            accesses.push_back({b.name, index, is_store, scope});
+        });
+    }
+
+    void visit(const Move &n) {
+        if (gpu) fail("fragments are not for " + program.target);
+        const Buffer &to = find(n.to.buffer);
+        const bool from_fragment = n.from && find(n.from->buffer).space == Space::fragment;
+        if (from_fragment == (to.space == Space::fragment)) fail(to.name + " is moved to, and not between a fragment and memory");
+        if (n.from && find(n.from->buffer).dtype != to.dtype) fail(to.name + " has another type than what is moved to it");
+        if (n.from) move(*n.from, n, false);
+        move(n.to, n, true);
+        stored.insert(to.name);
+    }
+
+    void visit(const Fragment &n) {
+        const Instruction *family = find_family(n.family);
+        if (!family || !has_fragments(*family)) fail("there is no family " + n.family + " that has fragments");
+        if (!is_on(*family, program.features)) fail(program.target + " has no instruction of " + n.family);
+        auto check_role = [&](const std::string &name, FragmentRole role) {
+            const Buffer &b = find(name);
+            const std::vector<int64_t> extents = fragment_extents(*family, role);
+            bool fits = b.space == Space::fragment && b.dtype == fragment_type(*family, role) && b.extents.size() == extents.size();
+            for (size_t i = 0; fits && i < extents.size(); i++) fits = b.extents[i].is_constant(extents[i]);
+            if (!fits) fail(name + " is no fragment of " + n.family + " in its place");
+            if (!stored.count(name) && !surely_never_runs(scope)) fail(name + " is read before anything is stored to it");
+        };
+        check_role(n.accumulator, FragmentRole::accumulator), check_role(n.a, FragmentRole::a), check_role(n.b, FragmentRole::b);
+        if (fragments > family->registers)
+            fail(std::to_string(fragments) + " fragments are alive, and " + n.family + " has " + std::to_string(family->registers) +
+                 " registers");
+    }
+
     void visit(const Invoke &n) {
+        if (fragments > 0) fail(n.program + " is invoked where fragments are alive");
         auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == n.program; });
         if (found == programs.end() || found->name == program.name) fail("there is no program " + n.program + " to invoke");
         for (LoopKind kind : loops)
@@ -560,23 +625,15 @@ private:
         for (const Expr &e : view.first) check(e);
         for (const BufferView::Axis &moved : view.axes) check(moved.step);
         within_box(a.tensor.name, extents, 0, [&] {
-            const std::vector<Expr> index = element_of(view, a.tensor.name, extents.size());
+            std::vector<Expr> point;
+            for (size_t axis = 0; axis < extents.size(); axis++) point.push_back(variable(index_of(a.tensor.name, axis)));
+            const std::vector<Expr> index = element_of(view, point);
             check_index(b.name, index, facts, scope);
             accesses.push_back({b.name, index, a.written, scope});
         });
     }
 
     static std::string index_of(const std::string &argument, size_t axis) { return "%" + std::to_string(axis) + " of " + argument; }
-
-    static std::vector<Expr> element_of(const BufferView &view, const std::string &argument, size_t rank) {
-        std::vector<Expr> index = view.first;
-        for (size_t a = 0; a < rank; a++) {
-            const Expr at = variable(index_of(argument, a));
-            if (view.is_whole()) index.push_back(at);
-            else index[view.axes[a].of] = index[view.axes[a].of] + view.axes[a].step * at;
-        }
-        return index;
-    }
 
     void within_box(const std::string &argument, const std::vector<Expr> &extents, size_t from, const std::function<void()> &inside) {
         if (from == extents.size()) return inside();

@@ -26,18 +26,22 @@ static CStep::Native dot2_intrinsics(int lanes, const Target &target) {
     return {"#ifdef TESS_X86_64", fmt::format("{0}_dpbf16_ps(({1})sum, ({1}bh)a, ({1}bh)b)", m, v)};
 }
 
-static CStep dot2_in_c() {
-    CStep step;
-    step.helpers = {{"float", "flushed_f32", "float x",
-                     R"(    const int32_t bits = $bits_of_f32(x);
+std::vector<CStep::Function> built_in_families::flushed_fma_in_c() {
+    return {{"float", "flushed_f32", "float x",
+             R"(    const int32_t bits = $bits_of_f32(x);
     return bits & 0x7f800000 ? x : $f32_of_bits(bits & INT32_MIN);
 )"},
-                    {"float", "flushed_fma_f32", "float a, float b, float c",
-                     R"(    const float x = flushed_f32(a), y = flushed_f32(b), z = flushed_f32(c), r = $fma(x, y, z);
+            {"float", "flushed_fma_f32", "float a, float b, float c",
+             R"(    const float x = flushed_f32(a), y = flushed_f32(b), z = flushed_f32(c), r = $fma(x, y, z);
     if (!(r >= -0x1p-126f && r <= 0x1p-126f)) return r;
     const float scaled = $fma(x * 0x1p60f, y, z * 0x1p60f); /* shows what rounds up to 2^-126 */
     return scaled > -0x1p-66f && scaled < 0x1p-66f ? $f32_of_bits($bits_of_f32(r) & INT32_MIN) : r;
 )"}};
+}
+
+static CStep dot2_in_c() {
+    CStep step;
+    step.helpers = built_in_families::flushed_fma_in_c();
     step.portable = R"(    $result r;
     uint16_t x[$elements], y[$elements];
     __builtin_memcpy(x, &a, sizeof x);

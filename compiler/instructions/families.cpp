@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cctype>
 
+#include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 
 namespace tessera {
 
 static std::deque<Instruction> &table() {
-    static std::deque<Instruction> all = {built_in_families::fma(), built_in_families::mul_add(), built_in_families::dot2(),
-                                          built_in_families::dot4()};
+    static std::deque<Instruction> all = {built_in_families::fma(),     built_in_families::mul_add(),  built_in_families::dot2(),
+                                          built_in_families::dot4(),    built_in_families::amx_bf16(), built_in_families::amx_u8s8(),
+                                          built_in_families::amx_s8s8()};
     return all;
 }
 
@@ -48,6 +50,17 @@ static void check_meaning(const Instruction &family, const std::function<void(co
                " products; one of them is missing.");
 }
 
+// Whether it is the layout of an operand with rows or columns along `dim`, and products.
+static bool is_layout(const std::vector<LayoutAxis> &layout, const std::string &dim, int extent, int products) {
+    std::vector<LayoutAxis> own, folded;
+    for (const LayoutAxis &axis : layout) {
+        if (axis.dim != dim && axis.dim != "K") return false;
+        (axis.dim == dim ? own : folded).push_back(axis);
+        if ((axis.dim == dim ? extent : products) % std::max<int64_t>(1, std::max(axis.factor, axis.within))) return false;
+    }
+    return hold_each_index_once(own) && hold_each_index_once(folded);
+}
+
 void add_family(Instruction family) {
     const auto refuse = [&](const std::string &why) {
         throw UserError("instruction.family", "instruction family '" + family.name + "': " + why);
@@ -58,10 +71,14 @@ void add_family(Instruction family) {
     if (find_family(family.name))
         refuse("expected a name that no other has; there are " + join(family_names()) + ". Give it another name.");
     const InstructionShape &s = family.shape;
-    if (s.m != 1 || s.n != 1 || s.k < 2 || family.scope != ExecutionScope::thread || family.takes)
-        refuse("expected one accumulator of one thread and at least 2 products for it, of stated types; got " + std::to_string(s.m) + "×" +
-               std::to_string(s.n) + "×" + std::to_string(s.k) +
-               ". Tile programs have no fragments of several accumulators, and another step for one product is another algorithm.");
+    const std::string shape = std::to_string(s.m) + "×" + std::to_string(s.n) + "×" + std::to_string(s.k);
+    if (s.m < 1 || s.n < 1 || s.k < 2 || family.scope != ExecutionScope::thread || family.takes)
+        refuse("expected accumulators of one thread and at least 2 products for each, of stated types; got " + shape +
+               ". Another step for one product is another algorithm.");
+    if (has_fragments(family) && (!is_layout(family.a, "M", s.m, s.k) || !is_layout(family.b, "N", s.n, s.k) || family.registers < 3))
+        refuse("expected, of " + shape +
+               ", a layout of a by digits of M and K, one of b by digits of N and K, and at least 3 registers; got " +
+               std::to_string(family.registers) + ". State a, b and registers.");
     check_meaning(family, refuse);
     if (!family.c.portable.empty() && s.k * size_of(family.first) != 4)
         refuse("expected 32 bits of elements for each accumulator where C is stated; got " + std::to_string(s.k) + " of " +

@@ -15,8 +15,8 @@ inline constexpr const char *usual_family = "fma";
 // Tessera's first; rows never move.
 const std::deque<Instruction> &families();
 // Adds one before anything is lowered. It has a meaning, and is right everywhere by it; its emission may be empty. UserError
-// instruction.family: the name is taken or no name, the meaning is none of such operands, or shape and scope are more than tile
-// programs have today: one accumulator of a thread, and several products.
+// instruction.family: the name is taken or no name, the meaning is none of such operands, layouts and registers do not fit the shape, or
+// shape and scope are more than tile programs have today: accumulators of a thread, and several products.
 void add_family(Instruction family);
 const Instruction *find_family(const std::string &name);
 std::vector<std::string> family_names();
@@ -27,10 +27,16 @@ Algorithm with_steps_of_families(Algorithm algorithm, const KnobsByStage &stages
 
 namespace built_in_families {
 
+// flushed_fma_f32, and what it needs.
+std::vector<CStep::Function> flushed_fma_in_c();
+
 Instruction fma();
 Instruction mul_add();
 Instruction dot2();
 Instruction dot4();
+Instruction amx_bf16();
+Instruction amx_u8s8();
+Instruction amx_s8s8();
 
 }  // namespace built_in_families
 

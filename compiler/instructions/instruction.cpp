@@ -19,6 +19,22 @@ bool is_on(const Instruction &family, const Target &target) { return is_on(famil
 
 bool is_emitted(const Instruction &family) { return family.c.native || family.vectors; }
 
+bool has_fragments(const Instruction &family) { return family.shape.m > 1 || family.shape.n > 1; }
+
+std::vector<int64_t> fragment_extents(const Instruction &family, FragmentRole role) {
+    if (role == FragmentRole::accumulator) return {family.shape.m, family.shape.n};
+    std::vector<int64_t> extents;
+    for (const LayoutAxis &axis : role == FragmentRole::a ? family.a : family.b) {
+        const int64_t whole = axis.dim == "M" ? family.shape.m : axis.dim == "N" ? family.shape.n : family.shape.k;
+        extents.push_back(axis.positions() ? axis.positions() : whole / axis.step());
+    }
+    return extents;
+}
+
+DType fragment_type(const Instruction &family, FragmentRole role) {
+    return role == FragmentRole::accumulator ? family.accumulator : role == FragmentRole::a ? family.first : family.second;
+}
+
 InstructionCost cost_of(const Instruction &family, const Target &target) { return family.cost ? family.cost(target) : InstructionCost(); }
 
 // One that rounds once is how folds are computed anyway.
@@ -74,7 +90,7 @@ Expr apply(const Instruction &family, const Expr &accumulator, const std::vector
 
 std::vector<Expr> match(const Instruction &family, const Expr &e) {
     Matcher m;
-    if (family.shape.k == 1 || !m.match(family.meaning, e)) return {};
+    if (family.shape.k == 1 || has_fragments(family) || !m.match(family.meaning, e)) return {};
     std::vector<Expr> result = {m.lefts.at(0)};
     for (auto &[number, operand] : m.inputs) result.push_back(operand);
     return result;

@@ -14,6 +14,7 @@
 
 #include "algorithms/ir/algorithm.h"
 #include "compiler/instructions/vector_form.h"
+#include "schedules/knobs/schedule.h"
 #include "schedules/target/target.h"
 
 namespace tessera {
@@ -47,6 +48,13 @@ struct CStep {
     std::function<Native(int lanes, const Target &)> native;
 };
 
+// How an emitter writes a step of a family with fragments. All of them are of the size of AMX's tiles: 16 rows of 64 bytes.
+struct FragmentForm {
+    std::vector<CStep::Function> helpers;
+    std::string portable;     // C: a body over `sum`, `a` and `b`, which point to the elements of fragments, in order
+    std::string native = {};  // the intrinsic of C that takes the numbers of three tile registers
+};
+
 struct Instruction {
     std::string name;
     InstructionShape shape = {};
@@ -57,6 +65,10 @@ struct Instruction {
     std::function<bool(DType)> takes = {};
     std::string says = {};
     ExecutionScope scope = ExecutionScope::thread;
+    // For families of several rows and columns: the elements of a fragment of the first operands and of the second ones, in the order in
+    // which they lie in memory, by digits of the dims M, N and K; and how many fragments of any kind there are registers for.
+    std::vector<LayoutAxis> a = {}, b = {};
+    int registers = 0;
     std::vector<std::string> features = {};  // CPU features of which each alone brings the instruction; none: every processor has it
     bool flushes = false;                    // takes subnormal numbers for zeros
     std::string peak = {};                   // the name of its measured peak (peak_names of schedules/target/target.h); "": none
@@ -66,7 +78,15 @@ struct Instruction {
     CStep c = {};
     // For processors with these features, where no first element is more than `largest`; undefined: there is none.
     std::function<VectorForm(const std::vector<std::string> &features, int64_t largest)> vectors = {};
+    std::optional<FragmentForm> fragments = {};
 };
+
+// Whether its step is a node of its own over fragments (Fragment, compiler/tile/tile_program.h).
+bool has_fragments(const Instruction &family);
+// How many elements a fragment has along each axis: of accumulators, rows and columns; of operands, those of their layout.
+enum class FragmentRole : uint8_t { accumulator, a, b };
+std::vector<int64_t> fragment_extents(const Instruction &family, FragmentRole role);
+DType fragment_type(const Instruction &family, FragmentRole role);
 
 bool is_on(const Instruction &family, const std::vector<std::string> &features);
 bool is_on(const Instruction &family, const Target &target);

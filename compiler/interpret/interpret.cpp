@@ -1,8 +1,10 @@
 #include "compiler/interpret/interpret.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "compiler/tile/conditional_reads.h"
+#include "compiler/tile/fragments.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -76,6 +78,7 @@ private:
     std::vector<std::pair<int, int>> passed_registers;  // the caller's, and those of the parameters that have their values
     int next = 0;
     std::vector<const Tape *> tapes;
+    std::deque<TileBody> expansions;  // whose nodes actions refer to
     std::vector<Action> body;
 
     std::vector<Register> frame;
@@ -319,6 +322,15 @@ private:
     }
     Action compile(const Barrier &) {
         return [] {};
+    }
+
+    // What both mean, by ordinary nodes.
+    Action compile(const Move &n) { return expanded(expand(n, tensors[static_cast<size_t>(position_of(n.to.buffer))].dtype)); }
+    Action compile(const Fragment &n) { return expanded(expand(n)); }
+    Action expanded(TileBody nodes) {
+        return [actions = compile(expansions.emplace_back(std::move(nodes)))] {
+            for (const Action &action : actions) action();
+        };
     }
 
     Action compile(const Guard &guard) {

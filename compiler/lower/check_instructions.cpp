@@ -1,8 +1,10 @@
 #include "compiler/lower/check_instructions.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "compiler/instructions/families.h"
+#include "compiler/rewrite/fragments.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -12,6 +14,51 @@ static const Numerics &policy_of(const Algorithm &declared, const std::string &s
     for (const Call &call : declared.calls())
         if (!call.scope.empty() && stage.starts_with(call.scope + ".")) return policy_of(*call.callee, stage.substr(call.scope.size() + 1));
     return declared.numerics;
+}
+
+// "16 rows and 16 columns of 32 products".
+static std::string text_of(const InstructionShape &shape) {
+    return std::to_string(shape.m) + " rows and " + std::to_string(shape.n) + " columns of " + std::to_string(shape.k) + " products";
+}
+
+// Tiles are whole fragments, as many as there are registers for.
+static void check_fragments(const Instruction &family, const Stage &stage, const Knobs &k,
+                            const std::function<void(const std::string &)> &refuse) {
+    const std::string of = "the instruction family " + family.name + " computes " + text_of(family.shape) + " at once; ";
+    const std::optional<FragmentFold> fold = fragment_fold(family, stage, k);
+    if (!fold)
+        refuse(of + "expected a dim of rows that only one operand has and one of columns that only the other has; the stage's dims are " +
+               join(stage.dims) + ". Delete the knob (null).");
+    if (!k.vector.empty()) refuse(of + "its vectors are the family's own; got 'vector'. Delete that knob (null).");
+    const auto tile_along = [&](const std::string &dim, int unit) -> int64_t {
+        const auto micro = k.micro.find(dim);
+        if (micro == k.micro.end() || micro->second % unit)
+            refuse(of + "expected 'micro' to have a multiple of " + std::to_string(unit) + " along '" + dim + "'; got " +
+                   (micro == k.micro.end() ? "none" : std::to_string(micro->second)) + ". State it.");
+        if (const auto tail = k.tail.find(dim); tail != k.tail.end() && tail->second == Tail::loop)
+            refuse(of + "the last tile along '" + dim +
+                   "' cannot be a loop over points. Delete its tail (null), or choose 'mask' or 'narrow'.");
+        return micro->second / unit;
+    };
+    const int64_t rows = tile_along(fold->rows, family.shape.m), columns = tile_along(fold->columns, family.shape.n);
+    for (const auto &[dim, extent] : k.micro)
+        if (dim != fold->rows && dim != fold->columns && extent != 1)
+            refuse(of + "expected 'micro' to have rows along '" + fold->rows + "' and columns along '" + fold->columns +
+                   "' alone; it has " + std::to_string(extent) + " of '" + dim + "'. Delete that.");
+    const int64_t needed = rows * columns + std::min(rows, columns) + 1;
+    if (needed > family.registers)
+        refuse(of + "a register tile of " + std::to_string(rows) + " by " + std::to_string(columns) + " of them needs " +
+               std::to_string(needed) + " registers, with those of operands; there are " + std::to_string(family.registers) +
+               ". Make micro smaller.");
+    const auto check_folded = [&](const Extents &tiles) {
+        const auto tile = tiles.find(fold->folded);
+        if (tile != tiles.end() && tile->second % family.shape.k)
+            refuse(of + "expected tiles along '" + fold->folded + "' to be multiples of " + std::to_string(family.shape.k) + "; got " +
+                   std::to_string(tile->second) + ". Choose such a multiple.");
+    };
+    check_folded(k.k), check_folded(k.block);
+    for (const auto &[level, tiles] : k.levels) check_folded(tiles);
+    if (k.tail.count(fold->folded)) refuse(of + "what is left over along '" + fold->folded + "' is zeros. Delete its tail (null).");
 }
 
 void check_instructions(const Algorithm &declared, const Algorithm &a, const KnobsByStage &stages, const Target &target) {
@@ -48,6 +95,7 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
             refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " +
                    name_of(family->second) + " elements in " + name_of(family->accumulator) +
                    ", each cast once and unconditionally; this stage is no such sum.");
+        if (has_fragments(*family)) check_fragments(*family, *stage, k, refuse);
         if (const Numerics &policy = policy_of(declared, name); family->flushes && policy.denormals == Denormals::gradual)
             refuse(
                 "the instruction family " + family->name + " takes subnormal numbers for zeros, and the policy '" + policy.name +

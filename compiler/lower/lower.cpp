@@ -9,6 +9,7 @@
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/program_frame.h"
 #include "compiler/lower/root_stages.h"
+#include "compiler/rewrite/fragments.h"
 #include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/join.h"
 #include "compiler/rewrite/order.h"
@@ -73,6 +74,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     a = with_steps_of_families(std::move(a), stages);
     show_step(observer, "round products by themselves", a);
     check_updates(a);
+    stages = with_fragment_layouts(a, std::move(stages));
     a = prepack(std::move(a), stages, r.packed, r.kept.results);
     a = prepack_calls(
         std::move(a), r.kept.callees,

@@ -7,7 +7,7 @@
 namespace tessera {
 
 enum class LoopKind : uint8_t { serial, unrolled, vector, streamed, parallel, block, thread };
-enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared };
+enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared, fragment };
 
 struct LoopTraits {
     LoopKind kind;
@@ -45,8 +45,9 @@ inline constexpr std::array space_traits = {
     SpaceTraits{Space::argument, "argument", true, false, true},    SpaceTraits{Space::constant, "constant", true, false, true},
     SpaceTraits{Space::registers, "registers", false, true, false}, SpaceTraits{Space::stack, "stack", false, true, false},
     SpaceTraits{Space::workspace, "workspace", false, false, true}, SpaceTraits{Space::shared, "shared", false, false, false},
+    SpaceTraits{Space::fragment, "fragment", false, true, false},
 };
-static_assert(space_traits.size() == static_cast<size_t>(Space::shared) + 1, "each space has its row");
+static_assert(space_traits.size() == static_cast<size_t>(Space::fragment) + 1, "each space has its row");
 
 constexpr const SpaceTraits &traits_of(Space space) { return space_traits[static_cast<size_t>(space)]; }
 constexpr const char *name_of(Space space) { return traits_of(space).name; }

@@ -48,6 +48,13 @@ bool same(const Invoke &a, const Invoke &b) {
            same(a.extents, b.extents) && same(a.parameters, b.parameters);
 }
 
+bool same(const Move &a, const Move &b) {
+    return same(a.to, b.to) && a.from.has_value() == b.from.has_value() && (!a.from || same(*a.from, *b.from)) && a.box == b.box;
+}
+bool same(const Fragment &a, const Fragment &b) {
+    return a.family == b.family && a.accumulator == b.accumulator && a.a == b.a && a.b == b.b;
+}
+
 bool same_node(const TileNode &a, const TileNode &b) {
     return a.index() == b.index() && std::visit([&](const auto &x) { return same(x, std::get<std::decay_t<decltype(x)>>(b)); }, a);
 }
@@ -105,6 +112,12 @@ private:
         add(v.buffer), add(v.first);
         for (const auto &moved : v.axes) add(moved.of), add(moved.step);
     }
+    void take(const Move &n) {
+        add(n.to), add(n.from ? 1 : 0);
+        if (n.from) add(*n.from);
+        for (int64_t extent : n.box) add(static_cast<uint64_t>(extent));
+    }
+    void take(const Fragment &n) { add(n.family), add(n.accumulator), add(n.a), add(n.b); }
     void take(const Invoke &n) { add(n.program), add(n.arguments), add(n.extents), add(n.parameters); }
 };
 

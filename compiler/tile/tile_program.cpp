@@ -22,6 +22,8 @@ void each_body(Is<Guard> auto &n, const auto &visit) { visit(n.then), visit(n.ot
 void each_body(Is<Let> auto &n, const auto &visit) { visit(n.body); }
 void each_body(Is<Alloc> auto &n, const auto &visit) { visit(n.body); }
 void each_body(Is<Invoke> auto &, const auto &) {}
+void each_body(Is<Move> auto &, const auto &) {}
+void each_body(Is<Fragment> auto &, const auto &) {}
 
 void each_of(auto &expressions, const auto &visit) {
     for (auto &e : expressions) visit(e);
@@ -38,11 +40,17 @@ void each_expression(Is<Barrier> auto &, const auto &) {}
 void each_expression(Is<Guard> auto &n, const auto &visit) { visit(n.condition); }
 void each_expression(Is<Let> auto &n, const auto &visit) { visit(n.value); }
 void each_expression(Is<Alloc> auto &n, const auto &visit) { each_of(n.buffer.extents, visit); }
+void each_of_view(auto &view, const auto &visit) {
+    each_of(view.first, visit);
+    for (auto &moved : view.axes) visit(moved.step);
+}
+void each_expression(Is<Move> auto &n, const auto &visit) {
+    each_of_view(n.to, visit);
+    if (n.from) each_of_view(*n.from, visit);
+}
+void each_expression(Is<Fragment> auto &, const auto &) {}
 void each_expression(Is<Invoke> auto &n, const auto &visit) {
-    for (auto &view : n.arguments) {
-        each_of(view.first, visit);
-        for (auto &moved : view.axes) visit(moved.step);
-    }
+    for (auto &view : n.arguments) each_of_view(view, visit);
     for (auto &[name, e] : n.extents) visit(e);
     for (auto &[name, e] : n.parameters) visit(e);
 }
@@ -185,6 +193,16 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        for (auto &[name, e] : n.parameters) out += ", " + name + "=" + to_string(e);
                        out += ")\n";
                    },
+                   [&](const Move &n) {
+                       const std::vector<std::string> box = [&] {
+                           std::vector<std::string> extents;
+                           for (int64_t extent : n.box) extents.push_back(std::to_string(extent));
+                           return extents;
+                       }();
+                       out += indent + "move " + to_string(n.to) + " <- " + (n.from ? to_string(*n.from) : "0") + " of " +
+                              join(box, " x ") + "\n";
+                   },
+                   [&](const Fragment &n) { out += indent + n.family + " " + n.accumulator + " += " + n.a + " * " + n.b + "\n"; },
                },
                node);
 }

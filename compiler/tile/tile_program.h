@@ -3,7 +3,7 @@
 // that emitted code must give.
 //
 //   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
-//   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke
+//   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke | Move | Fragment
 //   Loop        := variable, count, kind, node*      serial, unrolled, vector, streamed, parallel, block, thread
 //   Compute     := buffer[index…] = value where guard
 //   Copy        := the same for a value that is one load
@@ -11,13 +11,16 @@
 //   Alloc       := buffer, space, node*              lives for its nodes
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
 //   Invoke      := program, views of buffers, extents, parameters
+//   Move        := view of a buffer <- view of a buffer | zeros      a fragment from memory, or to it
+//   Fragment    := family, accumulator += a * b                      all of them fragments
 //
 // Expressions are those of algorithms/expr/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index for
 // each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is dense and
 // row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread loops are independent
 // (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out. A streamed one is a serial one over
 // one Copy of elements that lie side by side, by stores past the caches; other threads see what it wrote after the outermost loop around
-// it, or after the iteration of a parallel one.
+// it, or after the iteration of a parallel one. A buffer in `fragment` space is one register of an instruction family that has fragments
+// (instruction.h): only Moves and Fragments touch it, and what they mean is ordinary loops (fragments.h).
 #pragma once
 #include <concepts>
 #include <functional>
@@ -116,7 +119,20 @@ struct Invoke {
     std::map<std::string, Expr> parameters;
 };
 
-struct TileNode : std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke> {
+// Moves a box of elements from memory to a fragment or back; or fills a fragment with zeros. The fragment is given whole.
+struct Move {
+    BufferView to;
+    std::optional<BufferView> from;  // none: zeros
+    std::vector<int64_t> box;        // how many elements along each axis of the views
+};
+
+// One step of an instruction family: each element of the accumulator becomes the family's meaning of itself, a row of a and a column of b.
+struct Fragment {
+    std::string family;
+    std::string accumulator, a, b;  // buffers
+};
+
+struct TileNode : std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke, Move, Fragment> {
     using variant::variant;
 };
 
@@ -162,7 +178,10 @@ std::shared_ptr<const TileNode> tile_node(T node) {
 template <typename Node>
 concept StoreNode = std::same_as<Node, Compute> || std::same_as<Node, Copy>;
 template <typename Node>
-concept LeafNode = StoreNode<Node> || std::same_as<Node, Prefetch> || std::same_as<Node, Barrier> || std::same_as<Node, Invoke>;
+concept FragmentNode = std::same_as<Node, Move> || std::same_as<Node, Fragment>;
+template <typename Node>
+concept LeafNode =
+    StoreNode<Node> || FragmentNode<Node> || std::same_as<Node, Prefetch> || std::same_as<Node, Barrier> || std::same_as<Node, Invoke>;
 
 // The body of a Loop, Let or Alloc; both bodies of a Guard; none otherwise.
 std::vector<const TileBody *> bodies_of(const TileNode &node);

@@ -24,7 +24,7 @@ bool may_grow(const Expr &e) {
     case Op::mul:
     case Op::fma:
     case Op::shl: return true;
-    case Op::div: return !by() || *by() < 0;             // the least number by -1
+    case Op::div: return !by() || *by() < 0;                 // the least number by -1
     case Op::shr: return !by() || *by() < 0 || *by() >= 32;  // 64 bits are shifted by other numbers than 32 are
     case Op::mod:
     case Op::min:
@@ -198,6 +198,9 @@ private:
     void visit(const Prefetch &) {}                // the element need not exist
     void visit(const Barrier &) {}
     void visit(const Invoke &n) {
+        for (const Expr &e : expressions_of(TileNode{n})) look(e);
+    }
+    void visit(const FragmentNode auto &n) {
         for (const Expr &e : expressions_of(TileNode{n})) look(e);
     }
 };

@@ -8,6 +8,7 @@
 
 #include "algorithms/expr/op_classes.h"
 #include "compiler/instructions/families.h"
+#include "compiler/tile/fragments.h"
 #include "costmodel/features/loop_nest.h"
 #include "costmodel/features/working_set.h"
 #include "support/text/error.h"
@@ -25,6 +26,7 @@ constexpr double other_latency = 2;    // of an integer's operation, a compariso
 constexpr double window = 400;         // instructions that wait for others at one time
 constexpr double spill_slots = 4;      // for a use of a vector that has no register
 constexpr double found_room = 2;       // vectors more than there are registers that compilers still find room for
+constexpr double fragment_slots = 2;   // of a row of a tile unit's step
 constexpr double rare = 1e-3;          // how often at least what data decides holds, and how often it does not
 
 using Mask = LoopNest::Mask;
@@ -172,6 +174,47 @@ private:
 
     void visit(const Prefetch &) {}
     void visit(const Barrier &) {}
+
+    // The bucket of the loop around the place.
+    Bucket &bucket_here() {
+        const std::optional<size_t> inner = nest_.innermost();
+        Bucket &bucket = buckets_[inner ? nest_.frames()[*inner].node : 0];
+        bucket.runs = nest_.turns_without(inner && *inner < 64 ? Mask{1} << *inner : 0);
+        bucket.trips = inner ? nest_.frames()[*inner].count : 1;
+        for (const LoopNest::Frame &f : nest_.frames()) bucket.parallel |= f.kind == LoopKind::parallel && f.count > 1;
+        return bucket;
+    }
+
+    void visit(const Fragment &step) {
+        const double vectors = nest_.turns() * find_family(step.family)->shape.m;
+        bucket_here().alu += vectors * fragment_slots, out_.grouped += vectors, out_.statements++;
+    }
+
+    void visit(const Move &move) {
+        if (!move.from) return;
+        Bucket &bucket = bucket_here();
+        const double rows = nest_.turns() * static_cast<double>(move.box[0]);
+        move_box(*move.from, move.box, false), move_box(move.to, move.box, true);
+        (buffers_[buffer_ids_.at(move.to.buffer)].space == Space::fragment ? bucket.memory : bucket.stores) += rows;
+        out_.statements++;
+    }
+
+    // What of memory a box touches.
+    void move_box(const BufferView &view, const std::vector<int64_t> &box, bool is_store) {
+        const size_t id = buffer_ids_.at(view.buffer);
+        if (buffers_[id].space == Space::fragment) return;
+        std::vector<Expr> at;
+        for (size_t axis = 0; axis < box.size(); axis++) {
+            const std::string name = "%" + std::to_string(axis);
+            nest_.enter({name, Expr(box[axis]), LoopKind::serial, {}}, static_cast<double>(box[axis]));
+            at.push_back(variable(name));
+        }
+        const std::vector<Expr> index = element_of(view, at);
+        const Walk walk = walk_of(index, loops_of(index), buffers_[id]).first;
+        accesses_.push_back(
+            {id, is_store, nest_.likely(), buffers_[id].element * offset(index, buffers_[id].extents), walk.loops, touched_by(walk)});
+        for (size_t axis = 0; axis < box.size(); axis++) nest_.leave();
+    }
 
     void visit(const Invoke &invoke) {
         for (const TileProgram &callee : *programs_) {

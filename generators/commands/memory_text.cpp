@@ -28,6 +28,7 @@ Calls work_of(const TileNode &part) {
     walk({std::make_shared<const TileNode>(part)}, [&](const TileNode &node) {
         if (auto *alloc = std::get_if<Alloc>(&node)) own.insert(alloc->buffer.name);
         if (auto store = store_of(node)) say(store->buffer);
+        if (auto *move = std::get_if<Move>(&node)) say(move->to.buffer);
         if (auto *invoke = std::get_if<Invoke>(&node)) say("call of " + invoke->program), work.invokes.push_back(invoke);
     });
     return work;

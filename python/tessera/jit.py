@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tessera.ufunc import Ufunc
 
 # How the names of targets for processors begin, whose kernels are called in this process where they are for its own.
-_MACHINES = ("x86-64", "avx", "znver", "sapphirerapids", "arm64", "wasm32")
+_MACHINES = ("x86-64", "avx", "znver", "sapphirerapids", "amx", "arm64", "wasm32")
 MAX_SPECIALISATIONS = 16
 MAX_ALGORITHMS = 64
 
@@ -165,7 +165,7 @@ class Jit(_core.Function):
 
     def _check_runs_here(self) -> None:
         machine = os.uname().machine
-        ours = {"x86_64": ("x86-64", "avx", "znver", "sapphirerapids"), "aarch64": ("arm64",)}.get(machine, ())
+        ours = {"x86_64": ("x86-64", "avx", "znver", "sapphirerapids", "amx"), "aarch64": ("arm64",)}.get(machine, ())
         targets = [t.strip() for t in self.choices.target.split(",")]
         others = [t for t in targets if t.startswith(_MACHINES) and not t.startswith(ours)]
         if others:

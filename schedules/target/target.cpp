@@ -75,6 +75,9 @@ const std::vector<Target> &built_in() {
         const Target znver5 = with_dot_products("znver5", {"sse4a", "avx_vnni"});
         Target sapphirerapids = with_dot_products("sapphirerapids", {"avx_vnni", "avx512_fp16"});
         sapphirerapids.l2_bytes = 2 << 20;
+        Target amx = sapphirerapids;
+        amx.name = "amx";
+        for (const char *feature : {"amx_tile", "amx_int8", "amx_bf16"}) amx.features.push_back(feature);
 
         Target arm64;
         arm64.name = "arm64", arm64.arch = Arch::arm64;
@@ -96,7 +99,7 @@ const std::vector<Target> &built_in() {
         sm80.l2_bytes = 40 << 20;
         Target sm86 = sm80;
         sm86.name = "cuda-sm86", sm86.compute_capability = 86, sm86.l2_bytes = 6 << 20;
-        return std::vector<Target>{base, avx2, avx512, znver4, znver5, sapphirerapids, arm64, wasm32, opencl, sm80, sm86};
+        return std::vector<Target>{base, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, sm80, sm86};
     }();
     return targets;
 }

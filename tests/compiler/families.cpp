@@ -62,7 +62,7 @@ static Algorithm product_of_bytes() {
 }
 
 TEST_CASE("each family is found under its name, Tessera's first, which the schema shows as examples") {
-    const std::vector<std::string> own = {"fma", "mul_add", "dot2", "dot4"};
+    const std::vector<std::string> own = {"fma", "mul_add", "dot2", "dot4", "amx_bf16", "amx_u8s8", "amx_s8s8"};
     std::vector<std::string> names = family_names();
     REQUIRE(names.size() >= own.size());
     names.resize(own.size());
@@ -123,18 +123,18 @@ TEST_CASE("what is no family is refused where it is added") {
         check_words([&] { add_family(family); }, words);
         CHECK(find_family("mine") == nullptr);
     };
-    refused([](Instruction &f) { f.name = "dot2"; },
-            {"error[instruction.family]: instruction family 'dot2': expected a name that no other has; there are fma, mul_add, dot2, dot4",
-             "Give it another name."});
+    refused([](Instruction &f) { f.name = "dot2"; }, {"error[instruction.family]: instruction family 'dot2': expected a name that no other "
+                                                      "has; there are fma, mul_add, dot2, dot4, amx_bf16",
+                                                      "Give it another name."});
     refused([](Instruction &f) { f.name = "a b"; }, {"instruction family 'a b': expected a name of letters, digits and '_'."});
     refused(
         [](Instruction &f) {
             f.shape = {16, 16, 32};
         },
-        {"instruction family 'mine': expected one accumulator of one thread and at least 2 products for it, of stated types; got "
-         "16×16×32. Tile programs have no fragments of several accumulators"});
-    refused([](Instruction &f) { f.scope = ExecutionScope::warp; }, {"expected one accumulator of one thread"});
-    refused([](Instruction &f) { f.shape.k = 1; }, {"got 1×1×1", "another step for one product is another algorithm."});
+        {"instruction family 'mine': expected, of 16×16×32, a layout of a by digits of M and K, one of b by digits of N and K, and at "
+         "least 3 registers; got 0. State a, b and registers."});
+    refused([](Instruction &f) { f.scope = ExecutionScope::warp; }, {"expected accumulators of one thread and at least 2 products"});
+    refused([](Instruction &f) { f.shape.k = 1; }, {"got 1×1×1. Another step for one product is another algorithm."});
     refused(
         [](Instruction &f) { f.meaning = Expr(); },
         {"expected a meaning that is a value of the accumulator's type, f32; got none. State it over left(0) and input(0), input(1), …"});

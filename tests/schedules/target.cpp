@@ -93,7 +93,7 @@ TEST_CASE("features can be added to a target, in any order and more than once") 
 
 TEST_CASE("an unknown target or feature: the words") {
     check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, "
-                                                "znver4, znver5, sapphirerapids, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host",
+                                                "znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host",
                                                 "Did you mean 'avx512'?"});
     check_words([] { target_named(""); }, {"there is no target ''"});
     check_words([] { target_named("avx512+bf16"); },

@@ -28,13 +28,8 @@ static std::string with_names(std::string body, const Names &names) {
     return body;
 }
 
-std::string Operations::group_step(const Instruction &family, CType t) {
-    const std::string name = family.name + "_" + short_name(t), result = type(t), words = type({DType::i32, t.lanes});
-    if (!fresh(name)) return name;
+std::string Operations::with_emitter_names(const std::string &body) {
     const Names names = {
-        {"result", [&] { return result; }},
-        {"lanes", [&] { return std::to_string(t.lanes); }},
-        {"elements", [&] { return std::to_string(family.shape.k * t.lanes); }},
         {"f32_of_bits",
          [&] {
              return bitcast(DType::f32, {DType::i32, 0});
@@ -48,9 +43,20 @@ std::string Operations::group_step(const Instruction &family, CType t) {
              return fma({DType::f32, 0});
          }},
     };
+    return with_names(body, names);
+}
+
+std::string Operations::group_step(const Instruction &family, CType t) {
+    const std::string name = family.name + "_" + short_name(t), result = type(t), words = type({DType::i32, t.lanes});
+    if (!fresh(name)) return name;
+    const Names names = {
+        {"result", [&] { return result; }},
+        {"lanes", [&] { return std::to_string(t.lanes); }},
+        {"elements", [&] { return std::to_string(family.shape.k * t.lanes); }},
+    };
     for (const CStep::Function &f : family.c.helpers)
-        if (fresh(f.name)) define(f.result, f.name, f.parameters, with_names(f.body, names), false);
-    std::string body = with_names(family.c.portable, names);
+        if (fresh(f.name)) define(f.result, f.name, f.parameters, with_emitter_names(f.body), false);
+    std::string body = with_emitter_names(with_names(family.c.portable, names));
     if (family.c.native)
         if (const auto [when, value] = family.c.native(t.lanes, target_); !value.empty())
             body = fmt::format("{}\n    return ({}){};\n#else\n{}#endif\n", when, result, value, body);

@@ -51,6 +51,9 @@ public:
     std::string prefetch(bool for_store);  // of the line that holds element `position` of a pointer
     // A step of an instruction family that states its C, on an accumulator and two operands, 32 bits for each lane.
     std::string group_step(const Instruction &family, CType accumulator);
+    // The macro of a step of a family that states how its fragments are computed: of the number of a register and the name of an array, for
+    // each of the accumulator, a and b. The macros that declare and move fragments come with it.
+    std::string fragment_step(const Instruction &family);
     std::string words(CType type);  // of i32: what lies at an address
     const Target &target() const { return target_; }
     std::string round_up();  // bytes to a multiple of the workspace's alignment
@@ -66,6 +69,7 @@ private:
 
     bool fresh(const std::string &name) { return known_.emplace(name, true).second; }
     void define(const std::string &result, const std::string &name, const std::string &parameters, const std::string &body, bool machine);
+    std::string with_emitter_names(const std::string &body);  // "$fma" and the like
     std::string raw_type(const std::string &element, int bytes, int lanes);
     std::string unsigned_type(CType type);
     std::string mask_type(int lanes) { return type({DType::i32, lanes}); }

@@ -12,9 +12,11 @@
 #include "compiler/emit/c/writer.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/spec.h"
+#include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
 #include "runtime/abi/kernel.h"
 #include "support/containers/alternatives.h"
+#include "support/containers/contains.h"
 #include "support/text/error.h"
 
 namespace tessera::emit_c {
@@ -53,7 +55,12 @@ public:
     using Callees = std::map<std::string, Callee>;
 
     Program(const TileProgram &p, const std::string &stem, Operations &operations, const Callees &callees)
-        : program_(p), stem_(stem), operations_(operations), callees_(callees), writer_(p, stem, operations), memory_(plan_memory(p)) {}
+        : program_(p), stem_(stem), operations_(operations), callees_(callees), writer_(p, stem, operations), memory_(plan_memory(p)) {
+        walk(p.body, [&](const TileNode &node) {
+            auto *step = std::get_if<Fragment>(&node);
+            if (step && !find_family(step->family)->fragments) by_registers_ = false;
+        });
+    }
 
     std::string text() {
         const std::string body = this->body("");
@@ -76,7 +83,10 @@ private:
     const Callees &callees_;
     bool is_callee_ = false;
     Writer writer_;
-    bool in_streaming_ = false;  // inside an outermost loop that streams
+    bool in_streaming_ = false;                // inside an outermost loop that streams
+    bool by_registers_ = true;                 // all families of fragments say how they are computed in registers
+    bool has_registers_ = false;               // inside of what they are set up for
+    std::vector<std::string> fragments_ = {};  // those that are alive; the number of each is its register
     const MemoryPlan memory_;
     struct Planned {
         std::string begin, end;  // fields
@@ -264,7 +274,23 @@ private:
         for (size_t i = 0; i < body.size(); i++) emit(*body[i], around, whole && i + 1 == body.size(), pending);
     }
 
+    // The registers of fragments are set up around as much as no call is in.
     void emit(const TileNode &node, const Around &around, bool whole, Pending &pending) {
+        const TileBody alone = {std::make_shared<const TileNode>(node)};
+        if (has_registers_ || !by_registers_ || !has_fragments(alone) || has_calls(alone)) return emit_node(node, around, whole, pending);
+        flush(pending);
+        walk(alone, [&](const TileNode &n) {
+            if (auto *step = std::get_if<Fragment>(&n)) operations_.fragment_step(*find_family(step->family));
+        });
+        writer_.line("TESS_FRAGMENTS_BEGIN;");
+        has_registers_ = true;
+        emit_node(node, around, false, pending);
+        flush(pending);
+        has_registers_ = false;
+        writer_.line("TESS_FRAGMENTS_END;");
+    }
+
+    void emit_node(const TileNode &node, const Around &around, bool whole, Pending &pending) {
         std::visit(Overloaded{
                        [&](const StoreNode auto &n) { store(n.buffer, n.index, n.value, n.guard, around, pending); },
                        [&](const Prefetch &n) { prefetch(n, around, pending); },
@@ -274,6 +300,7 @@ private:
                        [&](const Alloc &n) { flush(pending), declared([&] { alloc(n, around.known); }, whole); },
                        [&](const Barrier &) { throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target."); },
                        [&](const Invoke &n) { flush(pending), invoke(n, around.known); },
+                       [&](const FragmentNode auto &n) { flush(pending), fragment(n, around.known); },
                    },
                    node);
     }
@@ -288,6 +315,31 @@ private:
             emit_all();
         }
         writer_.close();
+    }
+
+    // "3, y_sum"
+    std::string fragment_text(const std::string &buffer) {
+        const auto number = std::find(fragments_.begin(), fragments_.end(), buffer) - fragments_.begin();
+        return fmt::format("{}, {}", number, writer_.pointer(buffer));
+    }
+
+    void fragment(const Move &n, const Known &known) {
+        if (!by_registers_) return emit(expand(n, writer_.dtype(n.to.buffer)), known, false);
+        const bool is_load = contains(fragments_, n.to.buffer);
+        if (!n.from) return writer_.line(fmt::format("TESS_FRAGMENT_ZERO({});", fragment_text(n.to.buffer)));
+        const BufferView &memory = is_load ? *n.from : n.to;
+        const BufferView::Axis &rows = memory.axes[0];
+        const std::string stride =
+            fmt::format("({}) * ({})", writer_.scalar(at(rows.step, known)), writer_.distance(memory.buffer, rows.of));
+        writer_.line(fmt::format("TESS_FRAGMENT_{}({}, {}, {});", is_load ? "LOAD" : "STORE",
+                                 fragment_text(is_load ? n.to.buffer : n.from->buffer), address(memory.buffer, memory.first, known),
+                                 stride));
+    }
+
+    void fragment(const Fragment &n, const Known &known) {
+        if (!by_registers_) return emit(expand(n), known, false);
+        writer_.line(fmt::format("{}({}, {}, {});", operations_.fragment_step(*find_family(n.family)), fragment_text(n.accumulator),
+                                 fragment_text(n.a), fragment_text(n.b)));
     }
 
     void let(const Let &n, const Known &known) {
@@ -465,6 +517,15 @@ private:
         Buffer b = n.buffer;
         for (Expr &e : b.extents) e = at(e, known);
         const std::string element = operations_.stored_type(b.dtype);
+        if (b.space == Space::fragment && by_registers_) {
+            int64_t count = 1;
+            for (const Expr &e : b.extents) count *= e->value.integer;
+            writer_.line(fmt::format("TESS_FRAGMENT({}, {}, {});", element, writer_.declare_pointer(b), count));
+            fragments_.push_back(b.name);
+            emit(n.body, known, true);
+            fragments_.pop_back();
+            return;
+        }
         if (traits_of(b.space).of_thread) {
             int64_t count = 1;
             for (const Expr &e : b.extents) {

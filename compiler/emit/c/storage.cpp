@@ -3,7 +3,9 @@
 #include <bit>
 #include <set>
 
+#include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
+#include "support/containers/contains.h"
 
 namespace tessera::emit_c {
 
@@ -90,6 +92,7 @@ private:
                 use(std::vector<Expr>(n->args.begin(), n->args.begin() + static_cast<std::ptrdiff_t>(buffer_.extents.size())));
             });
         if (auto store = store_of(node); store && store->buffer == buffer_.name) use(store->index);
+        if (auto *move = std::get_if<Move>(&node); move && contains(buffers_of(*move), buffer_.name)) all_named_ = false;
         const Loop *loop = std::get_if<Loop>(&node);
         const auto unrolled = unrolled_;
         const Loop *vector = vector_;

@@ -41,6 +41,7 @@ public:
     const std::vector<int64_t> &spec() const { return spec_; }
     std::string extent(const std::string &dim);
     std::string pointer(const std::string &buffer);
+    DType dtype(const std::string &buffer) const { return scope_.place(buffer).buffer.dtype; }
     // How many elements lie between neighbours along an axis.
     std::string distance(const std::string &buffer, size_t axis);
     Run run() { return Run(operations_, scope_, functions_.back().identifiers); }

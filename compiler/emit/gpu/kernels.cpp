@@ -437,6 +437,7 @@ private:
         emit(n.body);
     }
 
+    void emit(const FragmentNode auto &) { throw UserError("emit.gpu", program_.name + ": fragments are for CPU targets."); }
     void emit(const Prefetch &) { throw UserError("emit.gpu", program_.name + ": prefetches are for CPU targets."); }
     // One thread waits for nobody; PoCL's compiler aborts on some loops whose barrier comes after an inner loop then.
     void emit(const Barrier &) {

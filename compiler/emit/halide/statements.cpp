@@ -11,6 +11,7 @@
 #include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
 #include "compiler/tile/arguments.h"
+#include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
 #include "runtime/abi/kernel.h"
 #include "support/text/error.h"
@@ -72,6 +73,10 @@ public:
             addresses.declare(b, a.large);
             if (a.written) written.insert(b.name);
         }
+        walk(p.body, [&](const TileNode &node) {
+            auto *step = std::get_if<Fragment>(&node);
+            if (step && !find_family(step->family)->fragments) by_registers = false;
+        });
         for (const Tensor &t : p.constants) {
             Buffer b{t.name, t.dtype, {}, Space::constant};
             for (const std::string &d : t.dims) b.extents.push_back(extent(d));
@@ -116,6 +121,7 @@ private:
     Values values;
     std::map<std::string, Buffer> dense;  // all but arguments that are not packed
     std::set<std::string> written;        // arguments
+    bool by_registers = true;             // all families of fragments are computed in registers of their own
     bool in_task = false;
     bool in_streaming = false;  // inside an outermost loop that streams
     // Bytes of the workspace: what this program holds at this place, and the most that it and its callees hold at any time.
@@ -307,12 +313,79 @@ private:
         return base;
     }
 
+    // The same in elements from the buffer's first.
+    HExpr offset_of(const BufferView &view) {
+        HExpr offset = make_zero(H::Int(64));
+        for (size_t axis = 0; axis < view.first.size(); axis++)
+            if (!view.first[axis].is_constant(0))
+                offset = offset + Cast::make(H::Int(64), values.emit(view.first[axis])) * stride(view.buffer, axis, view.first.size());
+        return offset;
+    }
+
     HExpr stride_of(const BufferView &view, size_t axis, size_t rank) {
         if (view.is_whole()) return stride(view.buffer, axis, rank);
         const BufferView::Axis &moved = view.axes[axis];
         if (moved.step.is_constant(0)) return make_const(H::Int(64), 0);
         const HExpr whole = stride(view.buffer, moved.of, view.first.size());
         return moved.step.is_constant(1) ? whole : whole * Cast::make(H::Int(64), values.emit(moved.step));
+    }
+
+    // Halide has AMX as calls of tile_zero, tile_load, tile_matmul and tile_store, on vectors in an allocation of a kind of its own. LLVM
+    // makes registers and their configuration of them: one for a function, if all tiles have one shape.
+    static constexpr int tile_rows = 16, tile_bytes = 64;
+
+    static H::Type tile_type(DType type) {
+        switch (type) {
+        case DType::f32: return H::Float(32, tile_rows * tile_bytes / 4);
+        case DType::bf16: return H::BFloat(16, tile_rows * tile_bytes / 2);
+        case DType::i8: return H::Int(8, tile_rows * tile_bytes);
+        case DType::u8: return H::UInt(8, tile_rows * tile_bytes);
+        default: return H::Int(32, tile_rows * tile_bytes / 4);
+        }
+    }
+
+    static HExpr tile_call(const char *function, H::Type result, std::vector<HExpr> more = {}) {
+        std::vector<HExpr> args = {make_const(H::Int(16), tile_rows), make_const(H::Int(16), tile_bytes)};
+        args.insert(args.end(), more.begin(), more.end());
+        return Call::make(result, function, args, Call::Intrinsic);
+    }
+
+    HExpr tile(const std::string &buffer) {
+        const H::Type type = tile_type(addresses.dtype(buffer));
+        return Load::make(type, buffer, tile_index(type), H::Buffer<>(), Halide::Parameter(), const_true(type.lanes()), ModulusRemainder());
+    }
+    Stmt set_tile(const std::string &buffer, const HExpr &value) {
+        const H::Type type = value.type();
+        return Store::make(buffer, value, tile_index(type), Halide::Parameter(), const_true(type.lanes()), ModulusRemainder());
+    }
+    static HExpr tile_index(H::Type type) { return Ramp::make(make_zero(H::Int(32)), make_one(H::Int(32)), type.lanes()); }
+
+    Stmt emit(const Move &n) {
+        if (!by_registers) return emit(expand(n, addresses.dtype(n.to.buffer)));
+        const bool is_load = is_tile(n.to.buffer);
+        if (!n.from) return set_tile(n.to.buffer, tile_call("tile_zero", tile_type(addresses.dtype(n.to.buffer))));
+        const BufferView &memory = is_load ? *n.from : n.to;
+        const HExpr bytes = make_const(H::Int(64), size_of(addresses.dtype(memory.buffer)));
+        const HExpr base = Variable::make(H::Handle(), memory.buffer), offset = offset_of(memory) * bytes;
+        const HExpr stride = stride_of(memory, 0, n.box.size()) * bytes;
+        if (!is_load) return Evaluate::make(tile_call("tile_store", H::Int(32), {base, offset, stride, tile(n.from->buffer)}));
+        // Halide loads elements of operands; accumulators are their bits.
+        const H::Type type = tile_type(addresses.dtype(n.to.buffer));
+        const H::Type loaded = type.bits() == 32 ? tile_type(DType::bf16) : type;
+        const HExpr value = tile_call("tile_load", loaded, {base, offset, stride});
+        return set_tile(n.to.buffer, loaded == type ? value : H::reinterpret(type, value));
+    }
+
+    Stmt emit(const Fragment &n) {
+        if (!by_registers) return emit(expand(n));
+        const HExpr sum = tile(n.accumulator);
+        return set_tile(n.accumulator,
+                        tile_call("tile_matmul", sum.type(), {make_const(H::Int(16), tile_bytes), sum, tile(n.a), tile(n.b)}));
+    }
+
+    bool is_tile(const std::string &buffer) const {
+        const auto it = dense.find(buffer);
+        return it != dense.end() && it->second.space == Space::fragment;
     }
 
     // A call with a frame of its own, on the stack. What the callee needs of the workspace is a part of this program's behind what this one
@@ -373,6 +446,9 @@ private:
         const Buffer &b = alloc.buffer;
         addresses.declare(b);
         dense[b.name] = b;
+        if (b.space == Space::fragment && by_registers)
+            return Allocate::make(b.name, tile_type(b.dtype), MemoryType::AMXTile, {make_const(H::Int(32), 1)}, const_true(),
+                                  emit(alloc.body));
         if (traits_of(b.space).of_thread) {
             int64_t count = 1;
             for (const Expr &e : b.extents) {

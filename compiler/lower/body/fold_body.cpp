@@ -1,6 +1,7 @@
 #include "compiler/lower/body/fold_body.h"
 
 #include "compiler/lower/body/fold_step.h"
+#include "compiler/lower/body/fragment_body.h"
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/place/storage.h"
 
@@ -9,6 +10,10 @@ namespace tessera {
 Accumulators accumulators_of(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
     const size_t parts = monoid_of(at.stage()).parts.size();
     Accumulators made;
+    if (auto *fragments = std::get_if<FragmentStep>(&at.nest->step)) {
+        made.of_parts = made.all = fragment_accumulators(*fragments, at, names);
+        return made;
+    }
     made.of_parts.resize(2 * parts);
     for (size_t p : lowering.facts(at.stage()).live.stepped)
         made.all.push_back(made.of_parts[p] = part_buffer(lowering, at, scope, p, ".acc", names));
@@ -37,6 +42,7 @@ static TileBody begin_from(const std::vector<Tensor> &held, const Lowering &lowe
 }
 
 TileBody begin_parts(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    if (auto *fragments = std::get_if<FragmentStep>(&at.nest->step)) return begin_fragments(*fragments, lowering, at, scope, names);
     if (at.fold.resumes) return begin_from(lowering.results(at.stage()), lowering, at, scope, names);
     if (at.fold.earlier.empty()) return begin_from({}, lowering, at, scope, names);
     Expr is_first = constant_int(DType::boolean, 1);
@@ -66,6 +72,7 @@ static PartValue accumulated(const Cursor &at) {
 }
 
 TileBody write_parts(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    if (auto *fragments = std::get_if<FragmentStep>(&at.nest->step)) return write_fragments(*fragments, lowering, at, scope, names);
     const std::vector<Tensor> &results = lowering.results(at.stage());
     TileBody body;
     for (size_t p = 0; p < results.size(); p++)

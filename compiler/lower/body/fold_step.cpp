@@ -1,5 +1,6 @@
 #include "compiler/lower/body/fold_step.h"
 
+#include "compiler/lower/body/fragment_body.h"
 #include "support/containers/alternatives.h"
 
 namespace tessera {
@@ -13,6 +14,7 @@ TileBody fold_step(const Lowering &lowering, const Cursor &at, const Scope &scop
                               // Outside of a loop over groups there is one element.
                               return at.fold.group == 1 ? by_monoid() : group_step(*step.family, lowering, at, scope, names);
                           },
+                          [&](const FragmentStep &step) { return fragment_step(step, lowering, at, scope, names); },
                       },
                       at.nest->step);
 }

@@ -13,7 +13,7 @@ static constexpr int64_t short_piece = 256;
 
 int64_t grid_along(const Lowering &lowering, const Stage &stage, const std::string &dim) {
     const Knobs &knobs = lowering.knobs(stage.name);
-    int64_t grid = group_of(step_of(knobs));
+    int64_t grid = group_of(step_of(stage, knobs));
     auto add = [&](const Extents &tiles) {
         if (auto tile = tiles.find(dim); tile != tiles.end()) grid = std::lcm(grid, tile->second);
     };

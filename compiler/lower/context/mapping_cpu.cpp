@@ -1,6 +1,8 @@
 // Loops on a CPU: the outermost ones in parallel, vectors and code written out innermost, each worker with its own stack.
 #include <algorithm>
+#include <numeric>
 
+#include "compiler/instructions/families.h"
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/passes/fuse_parallel.h"
@@ -115,7 +117,10 @@ size_t CpuMapping::parallel_loops(const StageNest &nest) const {
 
 int64_t CpuMapping::storage_unit(const Knobs &k, const std::string &dim, const Piece &piece) const {
     const auto lanes = k.vector.find(dim), micro = k.micro.find(dim);
-    const int64_t vector = lanes == k.vector.end() ? 1 : lanes->second;
+    int64_t vector = lanes == k.vector.end() ? 1 : lanes->second;
+    // Rows and columns of fragments are whole too.
+    const Instruction *family = k.instruction ? find_family(*k.instruction) : nullptr;
+    if (family && has_fragments(*family) && micro != k.micro.end()) vector = std::lcm<int64_t>(family->shape.m, family->shape.n);
     const int64_t unit = micro == k.micro.end() ? vector : micro->second;
     // A tile that is larger than the region is cut to it, up to whole vectors.
     return piece.size.defined() && piece.size.is_constant() && piece.size->value.integer < unit ? vector : unit;

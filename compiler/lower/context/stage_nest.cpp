@@ -154,7 +154,7 @@ static StageNest nest_of(const Lowering &lowering, const Stage &stage, const Sta
     nest.stage = &stage, nest.root = &root;
     nest.knobs = std::move(assigned.knobs), nest.threads = assigned.threads;
     nest.loops = loops_of(lowering, stage, nest.knobs);
-    nest.step = step_of(nest.knobs);
+    nest.step = step_of(stage, nest.knobs);
     check_fold_order(nest);
     nest.fold_at = fold_position(stage, nest.loops);
     nest.parallel = lowering.mapping->parallel_loops(nest);

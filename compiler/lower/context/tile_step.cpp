@@ -5,10 +5,15 @@
 
 namespace tessera {
 
-TileStep step_of(const Knobs &knobs) {
+TileStep step_of(const Stage &stage, const Knobs &knobs) {
     if (knobs.instruction) {
         const Instruction *family = find_family(*knobs.instruction);
         require(family, "a schedule's instruction was checked");
+        if (has_fragments(*family)) {
+            const std::optional<FragmentFold> fold = fragment_fold(*family, stage, knobs);
+            require(fold.has_value(), "a schedule's instruction was checked");
+            return FragmentStep{family, *fold, {{fold->columns, family->shape.n}}};
+        }
         if (family->shape.k > 1) return GroupStep{family, knobs.vector};
     }
     if (knobs.vector.empty()) return ElementStep{};
@@ -21,6 +26,7 @@ static const Extents &lanes_of(const TileStep &step) {
                           [](const ElementStep &) -> const Extents & { return none; },
                           [](const VectorStep &s) -> const Extents & { return s.lanes; },
                           [](const GroupStep &s) -> const Extents & { return s.lanes; },
+                          [](const FragmentStep &s) -> const Extents & { return s.lanes; },
                       },
                       step);
 }
@@ -31,13 +37,18 @@ std::optional<int64_t> lanes_along(const TileStep &step, const std::string &dim)
     return it == lanes.end() ? std::nullopt : std::optional(it->second);
 }
 
-int64_t unit(const TileStep &step, const std::string &dim) { return lanes_along(step, dim).value_or(1); }
+int64_t unit(const TileStep &step, const std::string &dim) {
+    const auto *fragments = std::get_if<FragmentStep>(&step);
+    if (fragments && fragments->fold.rows == dim) return fragments->family->shape.m;
+    return lanes_along(step, dim).value_or(1);
+}
 
 int64_t group_of(const TileStep &step) {
     return std::visit(Overloaded{
                           [](const ElementStep &) -> int64_t { return 1; },
                           [](const VectorStep &) -> int64_t { return 1; },
                           [](const GroupStep &s) -> int64_t { return s.family->shape.k; },
+                          [](const FragmentStep &s) -> int64_t { return s.family->shape.k; },
                       },
                       step);
 }
