@@ -213,7 +213,7 @@ class Jit(_core.Function):
             if isinstance(inherited, Schedule):
                 inherited.write_below(folder / "schedules")
                 said += ["--schedule-dir", str(folder / "schedules"), "--inherit", inherited.name]
-            elif inherited not in (None, "derived"):
+            elif inherited is not None and inherited != "derived":
                 said += ["--inherit", inherited]
         for other in self.choices.schedule_folders:
             if os.path.isdir(other):
