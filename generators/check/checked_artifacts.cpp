@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/choose/best_match.h"
+#include "generators/choose/derived_schedule.h"
 #include "generators/choose/model_choice.h"
 #include "generators/kernel/artifact_task.h"
 #include "schedules/artifact/merge.h"
@@ -143,7 +144,8 @@ void compare(CheckedArtifact &a) {
 std::string own_base(const PreparedKernel &p, const Library &library) {
     try {
         const auto family = Chooser(library, p.request.target).family(p.request.declared, p.request.fixed).schedule;
-        return family ? family->name() : "";
+        if (family) return family->name();
+        return p.request.made_of && !p.request.target.is_gpu() ? derived_name(p.request, p.request.target) : "";
     } catch (const UserError &) { return ""; }
 }
 

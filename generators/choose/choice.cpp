@@ -64,6 +64,7 @@ public:
         else if (!options_.schedule.empty() && options_.schedule != "derived") name();
         const bool is_named = choice_.match.how == Match::How::named;
         const std::string derived = is_named || choice_.match.schedule || options_.family_only ? "" : derive();
+        if (options_.family_only && options_.schedule.empty() && !choice_.match.schedule) inherit_alone();
         if (!is_named) note_match(derived);
         if (!choice_.match.schedule) return std::move(choice_);
         if (made_) {
@@ -143,6 +144,14 @@ private:
         return match.schedule;
     }
 
+    // What a search begins with: nothing is derived.
+    void inherit_alone() {
+        const std::optional<Schedule> inherits = inherited();
+        if (!inherits || request_.target.is_gpu()) return;
+        if (auto schedule = inherited_schedule(*inherits, request_, chooser_))
+            choice_.match.schedule = std::move(schedule), choice_.match.how = Match::How::inherited;
+    }
+
     // `derived` says how, where the schedule was derived.
     void note_match(const std::string &derived) {
         const Match &match = choice_.match;
@@ -156,7 +165,7 @@ private:
             taken += std::string(tuned) + "the nearest shape,";
             for (const auto &[dim, extent] : match.tuned_for) taken += " " + dim + "=" + std::to_string(extent);
         }
-        if (match.how == Match::How::derived || match.how == Match::How::inherited) taken += ", " + derived;
+        if (!derived.empty()) taken += ", " + derived;
         note("choice.schedule", kernel + taken + "; --schedule chooses another");
     }
 

@@ -84,9 +84,13 @@ static bool keep(const Schedule &schedule, const fs::path &file) {
     } catch (const UserError &) { return false; }
 }
 
+std::string derived_name(const KernelRequest &request, const Target &target) {
+    return request.declared.name + "/" + request.declared.numerics.name + "/" + target.name;
+}
+
 static Usable schedule_of(const Derivation &derived, const KernelRequest &request, const Target &target, Chooser &chooser) {
     const Algorithm &declared = request.declared;
-    const std::string name = declared.name + "/" + declared.numerics.name + "/" + target.name;
+    const std::string name = derived_name(request, target);
     KnobsByStage stages = derived.stages;
     for (const Call &call : declared.calls()) stages[call.scope].use = "none";  // what is stated is all
     const Schedule general =
@@ -122,6 +126,14 @@ static UsesByStage fitting_uses(const Schedule &inherits, const KernelRequest &r
     for (const auto &[stage, schedule] : all)
         if (UsesByStage more = some; more[stage] = schedule, fits(more)) some = more;
     return some;
+}
+
+std::optional<Schedule> inherited_schedule(const Schedule &inherits, const KernelRequest &request, Chooser &chooser) {
+    const UsesByStage uses = fitting_uses(inherits, request, chooser);
+    if (uses.empty()) return std::nullopt;
+    Schedule made = Schedule(derived_name(request, request.target)).for_algorithm(request.declared.name, surface_hash(request.declared));
+    for (const auto &[stage, schedule] : uses) made = made.stage(stage, StageKnobs().use(schedule));
+    return made;
 }
 
 DerivedSchedule derived_schedule(const Registry &registry, const KernelRequest &request, const Extents &extents, const Target &target,

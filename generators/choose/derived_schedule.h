@@ -25,6 +25,12 @@ struct DerivedSchedule {
     bool inherits_any = false;
 };
 
+// "<algorithm>/<numerics>/<target>"
+std::string derived_name(const KernelRequest &request, const Target &target);
+
+// The stages that use a schedule of what the request's algorithm was made of, by role, and nothing of others; nothing where it fits none.
+std::optional<Schedule> inherited_schedule(const Schedule &inherits, const KernelRequest &request, Chooser &chooser);
+
 // `inherits`: the schedule of what the request's algorithm was made of. Stages with a role there use it, as far as it fits; where it does
 // not for any, `inherits_any` is false.
 //

@@ -271,6 +271,9 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
 
 std::optional<Schedule> parent_of(const TuneRun &run) {
     const std::optional<Schedule> &base = run.prepared.choice.match.schedule;
+    // A child could not take away what its parent's stages have by role.
+    const bool uses_roles = run.prepared.request.declared.calls().empty() && !run.prepared.choice.applied.program.callees.empty();
+    if (uses_roles) return std::nullopt;
     const std::vector<std::string> known = run.library.names();
     const bool is_named = base && std::find(known.begin(), known.end(), base->name()) != known.end();
     return is_named && run.library.find(base->name()) == *base ? base : std::nullopt;

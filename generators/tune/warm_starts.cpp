@@ -29,6 +29,7 @@ std::vector<WarmStart> warm_starts_for(const ScheduledKernel &p, const Extents &
     const KernelRequest &request = p.request;
     const std::string surface = surface_hash(request.declared), base = p.choice.match.schedule ? p.choice.match.schedule->name() : "";
     Chooser chooser(library, request.target, true);
+    chooser.set_made_of(request.declared.name, request.made_of);
     auto taken = [&](const Schedule &schedule) { return chooser.take(schedule, request.declared, request.fixed).applied.resolved; };
     std::vector<WarmStart> all;
     for (const std::string &name : library.names()) {
