@@ -54,19 +54,19 @@ private:
     size_t bytes_;
 };
 
-enum class Move { read, copy };
+enum class Stream { read, copy };
 
 // `threads` threads, each going over `bytes` bytes of its own, and how many bytes they move in one repetition.
 struct Flow {
     Steady time;
     double bytes;
 };
-Flow flow(Move move, int threads, size_t bytes, int vector_bytes, const Precision &precision, Buffers &buffers) {
+Flow flow(Stream stream, int threads, size_t bytes, int vector_bytes, const Precision &precision, Buffers &buffers) {
     bytes = std::max<size_t>(bytes / 1024, 1) * 1024;
     const size_t half = bytes / 2;
     auto once = [&](int thread, long passes) {
         void *memory = buffers.of(thread);
-        if (move == Move::read) bandwidth_read(memory, bytes, vector_bytes, passes);
+        if (stream == Stream::read) bandwidth_read(memory, bytes, vector_bytes, passes);
         else bandwidth_copy(static_cast<char *>(memory) + half, memory, half, vector_bytes, passes);
     };
     buffers.of(0);
@@ -152,11 +152,11 @@ Target calibrated(const Target &target, const Machine &machine, const Precision 
     usable.threads = m.threads;
     for (const auto &[name, bytes] : working_sets(t, usable)) {
         Buffers buffers(m.threads, std::max(bytes.one, bytes.all));
-        for (const Move move : {Move::read, Move::copy}) {
-            note((move == Move::read ? "reading " : "copying ") + name);
-            const Flow one = flow(move, 1, bytes.one, t.vector_bytes, precision, buffers),
-                       all = flow(move, m.threads, bytes.all, t.vector_bytes, precision, buffers);
-            (move == Move::read ? m.read : m.copy)[name] = rate(one.time, one.bytes, all.time, all.bytes);
+        for (const Stream stream : {Stream::read, Stream::copy}) {
+            note((stream == Stream::read ? "reading " : "copying ") + name);
+            const Flow one = flow(stream, 1, bytes.one, t.vector_bytes, precision, buffers),
+                       all = flow(stream, m.threads, bytes.all, t.vector_bytes, precision, buffers);
+            (stream == Stream::read ? m.read : m.copy)[name] = rate(one.time, one.bytes, all.time, all.bytes);
         }
     }
     if (m.threads > 1) {
