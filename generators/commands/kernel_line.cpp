@@ -43,7 +43,7 @@ void add_transform_options(const CommandLine &line, KernelOptions &options) {
         .one_value_each()
         .takes("CALL=ROUNDS");
     line.option("--residuals", said->residuals,
-                "What rounds keep for --grad, by stage: 'layers.*=save', the first pattern that fits counts; or a file (*.json)")
+                "Stages that rounds keep for --grad, or compute again: 'layers.*=save', the first pattern that fits counts; or a file (*.json)")
         .takes("STAGES=save|recompute|FILE")
         .needs(grad);
     line.option("--transform", said->transform,
@@ -120,10 +120,10 @@ void add_schedule_options(const CommandLine &line, KernelOptions &options) {
                     ", with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
         .shows_default();
     line.option("--inherit", options.inherit,
-                "For an algorithm that was made of another, such as a gradient: the schedule of that one whose fields its products take by "
-                "their roles, or 'none'; default: what that algorithm would take, where there is no schedule of its own")
+                "The schedule whose fields a gradient's products take by their roles, or 'none'. Default: what the algorithm that it was made of "
+                "would take, unless there is a schedule of its own")
         .takes("NAME");
-    line.option("--made-of", options.made_of, "What an algorithm in a file was made of, by its name or file (*.json)").takes("NAME|FILE");
+    line.option("--made-of", options.made_of, "The algorithm that one in a file was made of, by its name or file (*.json)").takes("NAME|FILE");
     add_schedule_dirs(line, options.schedule_dirs);
     line.flag("--quiet", options.quiet, "Print no notes on stderr");
 }

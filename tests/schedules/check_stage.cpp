@@ -156,7 +156,7 @@ TEST_CASE("a layout that loses or repeats elements: the words") {
         refused("acc", none.layout(layout),
                 {"error[schedule.layout]: schedule 's' at /stages/acc/layout: the layout does not hold each element of 'acc' once: dim '"});
     refused("acc", none.pack("w", "root", {"N/16", "K"}),
-            {"at /stages/acc/pack/w/layout: the layout does not hold each element of 'w' once: dim 'N' must stand there whole (\"N\") or "
+            {"at /stages/acc/pack/w/layout: the layout does not hold each element of 'w' once: dim 'N' must stand there whole (\"N\"), "
              "in two parts of one factor (\"N/16\", \"N%16\") or in more digits (\"N/32\", \"N%32/2\", \"N%2\"). Its dims are K, N."});
     CHECK_NOTHROW(fits("acc", none.layout({"M/8", "N/32", "N%32/2", "M%8", "N%2"})));
     CHECK_NOTHROW(fits("acc", none.layout({"N%3", "M", "N%12/3", "N/12"})));
