@@ -42,8 +42,9 @@ void add_transform_options(const CommandLine &line, KernelOptions &options) {
                 "With the rounds of a call that repeats in groups, so that gradients keep less of them; may be repeated")
         .one_value_each()
         .takes("CALL=ROUNDS");
-    line.option("--residuals", said->residuals,
-                "Stages that rounds keep for --grad, or compute again: 'layers.*=save', the first pattern that fits counts; or a file (*.json)")
+    line.option(
+            "--residuals", said->residuals,
+            "Stages that rounds keep for --grad, or compute again: 'layers.*=save', the first pattern that fits counts; or a file (*.json)")
         .takes("STAGES=save|recompute|FILE")
         .needs(grad);
     line.option("--transform", said->transform,
@@ -120,10 +121,12 @@ void add_schedule_options(const CommandLine &line, KernelOptions &options) {
                     ", with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
         .shows_default();
     line.option("--inherit", options.inherit,
-                "The schedule whose fields a gradient's products take by their roles, or 'none'. Default: what the algorithm that it was made of "
+                "The schedule whose fields a gradient's products take by their roles, or 'none'. Default: what the algorithm that it was "
+                "made of "
                 "would take, unless there is a schedule of its own")
         .takes("NAME");
-    line.option("--made-of", options.made_of, "The algorithm that one in a file was made of, by its name or file (*.json)").takes("NAME|FILE");
+    line.option("--made-of", options.made_of, "The algorithm that one in a file was made of, by its name or file (*.json)")
+        .takes("NAME|FILE");
     add_schedule_dirs(line, options.schedule_dirs);
     line.flag("--quiet", options.quiet, "Print no notes on stderr");
 }
