@@ -182,6 +182,12 @@ private:
             throw UserError("onnx.shape", "--shape " + dim + "=" + std::to_string(given) + ": " + why, "Say one of them, or export anew.");
     }
 
+    // What a dim of an input is called: by its own name, or by its place.
+    static std::string key_of(const ValueInfo &info, size_t axis) {
+        const std::string &name = (*info.extents)[axis].name;
+        return name.empty() || name == "?" ? info.name + "." + std::to_string(axis) : name;
+    }
+
     // The extents of dims that inputs with known values have; other inputs may have them too.
     std::map<std::string, int64_t> dims_of_bound_inputs() const {
         std::map<std::string, int64_t> extents;
@@ -191,7 +197,7 @@ private:
             for (size_t i = 0; i < info.extents->size(); i++) {
                 const ValueInfo::Extent &e = (*info.extents)[i];
                 if (e.number) continue;
-                const std::string key = e.name.empty() || e.name == "?" ? info.name + "." + std::to_string(i) : e.name;
+                const std::string key = key_of(info, i);
                 const auto [known, added] = extents.emplace(key, bound->second.extents[i]);
                 if (!added && known->second != bound->second.extents[i])
                     throw UserError("onnx.bind", "--bind " + info.name + ": its axis " + std::to_string(i) + " has " +
@@ -228,7 +234,7 @@ private:
             for (size_t i = 0; i < info.extents->size(); i++) {
                 const ValueInfo::Extent &e = (*info.extents)[i];
                 const std::string place = info.name + "." + std::to_string(i);
-                const std::string key = e.name.empty() || e.name == "?" ? place : e.name;
+                const std::string key = key_of(info, i);
                 // What an option says of the dim, by either of its names.
                 auto said = [&](const std::map<std::string, int64_t> &option) -> std::optional<int64_t> {
                     auto it = option.find(e.name.empty() ? place : e.name);

@@ -25,18 +25,10 @@ std::vector<Value> gemm(Context &c) {
     Value a = c.in(0), b = c.in(1);
     if (c.node.integer("transA", 0)) a = exchanged(c, a);
     if (c.node.integer("transB", 0)) b = exchanged(c, b);
-    Value y = product(c, a, b, a.dtype);
-    const double alpha = c.node.real("alpha", 1), beta = c.node.real("beta", 1);
-    if (alpha != 1) y = c.element_wise({y}, y.dtype, [&](const std::vector<Tile> &t) { return t[0] * alpha; })[0];
-    if (!c.has(2)) return {y};
-    return c.element_wise({y, c.in(2)}, y.dtype, [&](const std::vector<Tile> &t) { return t[0] + (beta == 1 ? t[1] : t[1] * beta); });
+    return {scaled_with_bias(c, product(c, a, b, a.dtype), 2)};
 }
 
-std::vector<Value> conv(Context &c) {
-    Value y = convolved(c, c.in(0), c.in(1), c.in(0).dtype);
-    if (!c.has(2)) return {y};
-    return c.element_wise({y, c.by_channel(c.in(2), y.axes.size())}, y.dtype, [](const std::vector<Tile> &t) { return t[0] + t[1]; });
-}
+std::vector<Value> conv(Context &c) { return {with_bias(c, convolved(c, c.in(0), c.in(1), c.in(0).dtype), 2)}; }
 
 // The maxima over windows, and where each lies in x as one number for all axes.
 std::vector<Value> maxima(Context &c, const Value &x, const Windows &w, const std::vector<Axis> &pixels, const Tile &seen, const Axis &N,

@@ -312,19 +312,13 @@ std::vector<Value> gemm_of_codes(Context &c) {
         c.refuse("it multiplies " + std::to_string(c.in(0).rank()) + " axes; expected 2.", "Check the exporter.", "onnx.rank");
     if (c.node.integer("transB", 0)) w = rows_as_columns(w);
     const Value sums = integer_product(c, {c.in(0), zero_point(c, 2)}, {w, zero_point(c, 5)});
-    Value y = numbers_of(c, sums, scale_of(c, c.in(1), c.in(4)));
-    const double alpha = c.node.real("alpha", 1), beta = c.node.real("beta", 1);
-    if (alpha != 1) y = c.element_wise({y}, y.dtype, [&](const Tiles &t) { return t[0] * alpha; })[0];
-    if (!c.has(6)) return {y};
-    return c.element_wise({y, c.in(6)}, y.dtype, [&](const Tiles &t) { return t[0] + (beta == 1 ? t[1] : t[1] * beta); });
+    return {scaled_with_bias(c, numbers_of(c, sums, scale_of(c, c.in(1), c.in(4))), 6)};
 }
 
 std::vector<Value> conv_of_codes(Context &c) {
     const Value sums = integer_convolution(c, {c.in(0), zero_point(c, 2)}, {c.in(3), zero_point(c, 5)});
     const auto rank = static_cast<size_t>(sums.rank());
-    const Value y = numbers_of(c, sums, by_output(c, scale_of(c, c.in(1), c.in(4)), rank));
-    if (!c.has(6)) return {y};
-    return c.element_wise({y, c.by_channel(c.in(6), rank)}, y.dtype, [](const Tiles &t) { return t[0] + t[1]; });
+    return {with_bias(c, numbers_of(c, sums, by_output(c, scale_of(c, c.in(1), c.in(4)), rank)), 6)};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "algorithms/build/resize.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/import/onnx/operators.h"
+#include "algorithms/import/onnx/products.h"
 
 namespace tessera::onnx {
 
@@ -379,9 +380,7 @@ std::vector<Value> transposed_convolution(Context &c) {
         result.push_back(channels);
     }
     result.insert(result.end(), positions.begin(), positions.end());
-    Value y = c.result(acc, result, x.dtype);
-    if (!c.has(2)) return {y};
-    return c.element_wise({y, c.by_channel(c.in(2), y.axes.size())}, y.dtype, [](const std::vector<Tile> &t) { return t[0] + t[1]; });
+    return {with_bias(c, c.result(acc, result, x.dtype), 2)};
 }
 
 }  // namespace

@@ -242,4 +242,18 @@ Value convolved(Context &c, const Value &x, const Value &weights, DType dtype, c
     return result_of(multiplied(c, picture, kernel, over), true);
 }
 
+Value with_bias(Context &c, const Value &y, size_t input) {
+    if (!c.has(input)) return y;
+    return c.element_wise({y, c.by_channel(c.in(input), y.axes.size())}, y.dtype,
+                          [](const std::vector<Tile> &t) { return t[0] + t[1]; })[0];
+}
+
+Value scaled_with_bias(Context &c, const Value &y, size_t input) {
+    const double alpha = c.node.real("alpha", 1), beta = c.node.real("beta", 1);
+    const Value scaled = alpha == 1 ? y : c.element_wise({y}, y.dtype, [&](const std::vector<Tile> &t) { return t[0] * alpha; })[0];
+    if (!c.has(input)) return scaled;
+    return c.element_wise({scaled, c.in(input)}, y.dtype,
+                          [&](const std::vector<Tile> &t) { return t[0] + (beta == 1 ? t[1] : t[1] * beta); })[0];
+}
+
 }  // namespace tessera::onnx
