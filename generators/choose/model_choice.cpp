@@ -14,13 +14,19 @@ namespace tessera {
 
 namespace fs = std::filesystem;
 
+// The nearest target that a model ships for.
+static std::optional<std::string> target_with_model(const Target &target) {
+    for (const std::string &name : nearest_targets(target))
+        if (shipped_model(name)) return name;
+    return std::nullopt;
+}
+
 // The file of the model that a campaign begins with; nothing for 'none', 'roofline', or where none ships for the target.
 static std::optional<fs::path> model_file(const std::string &choice, const Target &target) {
     if (choice == "none" || choice == "roofline") return std::nullopt;
     if (!choice.empty()) return choice;
-    for (const std::string &name : nearest_targets(target))
-        if (auto file = shipped_model(name)) return file;
-    return std::nullopt;
+    const auto name = target_with_model(target);
+    return name ? shipped_model(*name) : std::nullopt;
 }
 
 std::unique_ptr<CostModel> model_for(const Registry &registry, const std::string &choice, const Target &target) {
@@ -38,14 +44,12 @@ std::unique_ptr<CostModel> model_for(const Registry &registry, const std::string
 }
 
 Target as_shipped_model_sees(const Target &target) {
-    for (const std::string &name : nearest_targets(target)) {
-        if (!shipped_model(name)) continue;
-        const Target trained = target_named(name);
-        Target seen = target;
-        seen.l1_bytes = trained.l1_bytes, seen.l2_bytes = trained.l2_bytes, seen.l3_bytes = trained.l3_bytes;
-        return seen;
-    }
-    return target;
+    const auto name = target_with_model(target);
+    if (!name) return target;
+    const Target trained = target_named(*name);
+    Target seen = target;
+    seen.l1_bytes = trained.l1_bytes, seen.l2_bytes = trained.l2_bytes, seen.l3_bytes = trained.l3_bytes;
+    return seen;
 }
 
 std::string model_hash(const Registry &registry, const std::string &choice, const Target &target) {
