@@ -108,7 +108,6 @@ KnobsByStage with_fragment_layouts(const Algorithm &algorithm, KnobsByStage stag
         const std::optional<FragmentFold> fold = fragment_fold(*family, *stage, knobs);
         if (!fold) continue;
         for (const auto &[tensor, pack] : knobs.pack) {
-            if (!pack.layout.empty()) continue;
             for (const FragmentRole role : {FragmentRole::a, FragmentRole::b}) {
                 const bool is_a = role == FragmentRole::a;
                 const std::string &own = is_a ? fold->rows : fold->columns;
@@ -116,7 +115,9 @@ KnobsByStage with_fragment_layouts(const Algorithm &algorithm, KnobsByStage stag
                 if (!dims) continue;
                 int64_t panel = is_a ? family->shape.m : family->shape.n;
                 if (const auto micro = knobs.micro.find(own); !is_a && micro != knobs.micro.end()) panel = micro->second;
-                stages[name].pack[tensor].layout = layout_for(*family, role, *dims, panel);
+                const std::vector<LayoutAxis> layout = layout_for(*family, role, *dims, panel);
+                if (!pack.layout.empty() && pack.layout != layout) continue;
+                stages[name].pack[tensor].layout = layout;
                 if (!pack.is_ahead()) add_tiles(stages[name + "." + tensor + ".packed"], *family, role, *dims);
             }
         }

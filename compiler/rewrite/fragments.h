@@ -18,7 +18,7 @@ struct FragmentFold {
 std::optional<FragmentFold> fragment_fold(const Instruction &family, const Stage &stage, const Knobs &knobs);
 
 // The knobs with a layout for each operand that such a stage packs and says none for: fragment by fragment, each as the family has it in
-// memory, those of b in panels as wide as the register tile; and tiles of such copies at loops, where none are stated.
+// memory, those of b in panels as wide as the register tile; and tiles of copies in that layout at loops, where none are stated.
 KnobsByStage with_fragment_layouts(const Algorithm &algorithm, KnobsByStage stages);
 
 }  // namespace tessera

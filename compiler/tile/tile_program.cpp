@@ -194,11 +194,8 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        out += ")\n";
                    },
                    [&](const Move &n) {
-                       const std::vector<std::string> box = [&] {
-                           std::vector<std::string> extents;
-                           for (int64_t extent : n.box) extents.push_back(std::to_string(extent));
-                           return extents;
-                       }();
+                       std::vector<std::string> box;
+                       for (int64_t extent : n.box) box.push_back(std::to_string(extent));
                        out += indent + "move " + to_string(n.to) + " <- " + (n.from ? to_string(*n.from) : "0") + " of " +
                               join(box, " x ") + "\n";
                    },
