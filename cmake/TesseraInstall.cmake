@@ -13,10 +13,14 @@ set(benchmark_dir "${CMAKE_INSTALL_DATADIR}/tessera/benchmark")
 set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
+set(runtime_targets tessera_runtime tessera_load tessera_bundle tessera_state)
+set(library_targets tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel tessera_autotune
+  tessera_generators)
 install(TARGETS tessera-generator EXPORT TesseraTargets COMPONENT python)
-install(TARGETS tessera_runtime tessera_load tessera_bundle tessera_state EXPORT TesseraRuntime COMPONENT python)
-install(TARGETS tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel
-  tessera_autotune tessera_generators EXPORT TesseraLibraries)
+install(TARGETS ${runtime_targets} EXPORT TesseraRuntime COMPONENT python)
+install(TARGETS ${library_targets} EXPORT TesseraLibraries)
+# All that has to be built before `cmake --install`.
+add_custom_target(tessera_installed DEPENDS tessera-generator ${runtime_targets} ${library_targets})
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}" COMPONENT python)
 install(EXPORT TesseraRuntime NAMESPACE Tessera:: DESTINATION "${package_dir}" COMPONENT python)
 install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}")
