@@ -34,7 +34,7 @@ static CStep::Native dot4_intrinsics(int lanes, const Target &target) {
                 m, v, all)};
     }
     if (lanes == 4 && target.has("asimddp"))
-        return {"#ifdef TESS_DOTPROD",
+        return {"#ifdef TESS_ARM64",
                 "vsubq_s32(vdotq_s32((int32x4_t)sum, veorq_s8((int8x16_t)a, vdupq_n_s8(-128)), (int8x16_t)b), vdotq_s32(vdupq_n_s32(0), "
                 "vdupq_n_s8(-128), (int8x16_t)b))"};
     return {};

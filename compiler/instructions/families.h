@@ -37,6 +37,9 @@ Instruction dot4();
 Instruction amx_bf16();
 Instruction amx_u8s8();
 Instruction amx_s8s8();
+Instruction smmla();
+Instruction usmmla();
+Instruction bfmmla();
 
 }  // namespace built_in_families
 

@@ -48,11 +48,14 @@ struct CStep {
     std::function<Native(int lanes, const Target &)> native;
 };
 
-// How an emitter writes a step of a family with fragments. All of them are of the size of AMX's tiles: 16 rows of 64 bytes.
+// How an emitter writes a step of a family with fragments, which are all of one size: a tile of AMX, 16 rows of 64 bytes, or a vector of
+// ARM, 2 rows of 8 bytes.
 struct FragmentForm {
+    enum class Held : uint8_t { tile, vector };
+    Held held = Held::tile;
     std::vector<CStep::Function> helpers;
     std::string portable;     // C: a body over `sum`, `a` and `b`, which point to the elements of fragments, in order
-    std::string native = {};  // the intrinsic of C that takes the numbers of three tile registers
+    std::string native = {};  // C: the intrinsic that takes the numbers of three tiles; a value of the bytes of vectors `sum`, `a` and `b`
 };
 
 struct Instruction {

@@ -227,6 +227,36 @@ static std::vector<Extents> tails(int64_t fragment_k) {
     return shapes;
 }
 
+// Copies near the register tiles, of the cases that are called packed.
+static void with_packs(Case &c) {
+    if (!c.name.starts_with("packed")) return;
+    Knobs &fold = c.stages.count("dot") ? c.stages["dot"] : c.stages["y"];
+    fold.pack["x"] = {"micro.M", {}}, fold.pack["w"] = {"micro.N", {}};
+    if (!c.stages.count("dot")) return;
+    c.stages["dot.x.packed"].place = Place{Place::Kind::at, "y", "micro.M"};
+    c.stages["dot.w.packed"].place = Place{Place::Kind::at, "y", "micro.N"};
+}
+
+static Algorithm signed_bytes() {
+    Builder f("bytes", {});
+    const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    return f.output("y", dot(f.input("x", {M, K}, DType::i8), f.input("w", {K, N}, DType::i8)), DType::i32).build();  // (M, N)
+}
+
+static std::vector<Case> arm_cases() {
+    const Numerics bf16 = numerics_named("bf16"), f32;
+    std::vector<Case> all = {
+        {"plain_bf16", library::matmul_wide(bf16), by_fragments("bfmmla", "y", 8, 8), tails(4)},
+        {"rounded_bf16", library::matmul(bf16), by_fragments("bfmmla", "dot", 4, 16, "y"), tails(4)},
+        {"plain_u8s8", library::matmul_u8s8(f32), by_fragments("usmmla", "y", 8, 8), tails(8)},
+        {"plain_s8s8", signed_bytes(), by_fragments("smmla", "y", 2, 4), tails(8)},
+        {"packed_s8s8", signed_bytes(), by_fragments("smmla", "y", 8, 8), tails(8)},
+        {"packed_bf16", library::matmul(bf16), by_fragments("bfmmla", "dot", 8, 8, "y"), tails(4)},
+    };
+    for (Case &c : all) with_packs(c);
+    return all;
+}
+
 static std::vector<Case> cases() {
     const Numerics bf16 = numerics_named("bf16"), f32;
     std::vector<Case> all = {
@@ -243,12 +273,7 @@ static std::vector<Case> cases() {
     };
     for (Case &c : all) {
         Knobs &fold = c.stages.count("dot") ? c.stages["dot"] : c.stages["y"];
-        if (c.name.starts_with("packed")) {
-            fold.pack["x"] = {"micro.M", {}}, fold.pack["w"] = {"micro.N", {}};
-            if (c.stages.count("dot"))
-                c.stages["dot.x.packed"].place = Place{Place::Kind::at, "y", "micro.M"},
-                c.stages["dot.w.packed"].place = Place{Place::Kind::at, "y", "micro.N"};
-        }
+        with_packs(c);
         if (c.name.starts_with("slices")) fold.k = {{"K", 32}}, fold.loops = {"k.K", "micro.N", "micro.M"};
         if (c.name.starts_with("narrow")) c.stages["y"].tail = {{"M", Tail::narrow}, {"N", Tail::narrow}};
         if (c.name.starts_with("fixed"))
@@ -305,12 +330,12 @@ TEST_CASE("a fold by fragments gives the bits of its family, at every tail") {
 }
 
 // Every so many shapes of each of the cases.
-static void check_code(const Build &build, size_t each, const std::vector<Case> &all) {
+static void check_code(const Target &target, const Build &build, size_t each, const std::vector<Case> &all) {
     INFO(build.compiler << " " << build.options);
     std::vector<TileProgram> programs;
-    for (const Case &c : all) programs.push_back(lowered(c, amx()));
-    const Loaded code(programs, amx(), build);
-    if (!runs_here(amx()) && build.options.find("TESS_PORTABLE") == std::string::npos) return;
+    for (const Case &c : all) programs.push_back(lowered(c, target));
+    const Loaded code(programs, target, build);
+    if (target.arch == host_arch() && !runs_here(target) && build.options.find("TESS_PORTABLE") == std::string::npos) return;
     for (size_t i = 0; i < all.size(); i++)
         for (size_t s = i % each; s < all[i].shapes.size(); s += each) {
             const Extents &shape = all[i].shapes[s];
@@ -327,9 +352,71 @@ TEST_CASE("portable C of fragments gives the interpreter's bits") {
     std::vector<Case> few;
     for (Case &c : cases())
         if (c.name == "plain_bf16" || c.name == "plain_u8s8") few.push_back(std::move(c));
-    check_code({"gcc", "-O1 -DTESS_PORTABLE"}, 6, few);
+    check_code(amx(), {"gcc", "-O1 -DTESS_PORTABLE"}, 6, few);
 }
-TEST_CASE("C of fragments by AMX gives the interpreter's bits") { check_code({"gcc", "-O2"}, every(6), cases()); }
-TEST_CASE("machine code of fragments gives the interpreter's bits") { check_code({}, every(6), cases()); }
+TEST_CASE("C of fragments by AMX gives the interpreter's bits") { check_code(amx(), {"gcc", "-O2"}, every(6), cases()); }
+TEST_CASE("machine code of fragments gives the interpreter's bits") { check_code(amx(), {}, every(6), cases()); }
+
+// --- ARM, under an emulator -----
+
+static const Target &arm64() {
+    static const Target target = target_named("arm64+i8mm+bf16");
+    return target;
+}
+
+TEST_CASE("C of fragments by ARM's products of matrices gives the interpreter's bits", "[.][arm64]") {
+    if (!can_emulate(arm64())) return;
+    check_code(arm64(), {"gcc", "-O2"}, 3, arm_cases());
+    check_code(arm64(), {"gcc", "-O1 -DTESS_PORTABLE"}, 12, arm_cases());
+}
+TEST_CASE("machine code of fragments for ARM gives the interpreter's bits", "[.][arm64]") {
+    if (can_emulate(arm64())) check_code(arm64(), {}, 12, arm_cases());
+}
+
+TEST_CASE("sums of ARM's products of bytes are exact") {
+    for (const Case &c : arm_cases()) {
+        if (!c.name.ends_with("s8")) continue;
+        const TileProgram program = lowered(c, arm64());
+        CHECK(has_fragments(program.body));
+        for (size_t s = 0; s < c.shapes.size(); s += 3) {
+            const Arrays inputs = make_inputs(c.algorithm, c.shapes[s], static_cast<uint32_t>(s));
+            CHECK(differ_in_bits(run_interpreter(program, c.shapes[s], inputs, {}), run_reference(c.algorithm, c.shapes[s], inputs, {})) ==
+                  "");
+        }
+    }
+}
+
+// Where roundings to odd, overflow and tiny numbers are: all kinds of operands, whose bits the emulator has too.
+TEST_CASE("bfmmla does what its family means, in every class of operands", "[.][arm64]") {
+    if (!can_emulate(arm64())) return;
+    const Case c{"classes", library::matmul_wide(numerics_named("bf16")), by_fragments("bfmmla", "y", 2, 2), {}};
+    const TileProgram program = lowered(c, arm64());
+    const Loaded code({program}, arm64(), {"gcc", "-O2"});
+    Tiles t;
+    const Extents shape = {{"M", 16}, {"N", 16}, {"K", 32}};
+    int differs_from_chain = 0;
+    for (size_t kind = 0; kind < Tiles::kinds.size(); kind++)
+        for (uint32_t round = 0; round < 3; round++) {
+            t.next(kind);
+            Arrays inputs = make_inputs(c.algorithm, shape, round);
+            for (int64_t m = 0; m < 16; m++)
+                for (int64_t k = 0; k < 32; k++) {
+                    const auto i = static_cast<size_t>(m), j = static_cast<size_t>(k);
+                    inputs.at("x").set(m * 32 + k, {DType::bf16, widened(t.a[i][j]), 0});
+                    inputs.at("w").set(k * 16 + m, {DType::bf16, widened(t.b[j / 2][i][j % 2]), 0});
+                }
+            const Arrays meant = run_interpreter(program, shape, inputs, {});
+            INFO(Tiles::kinds[kind]);
+            CHECK(differ_in_bits(code.run(program, shape, inputs, {}, {}), meant) == "");
+            for (int64_t i = 0; i < 256; i++) {
+                float chain = 0;
+                for (int64_t k = 0; k < 32; k++)
+                    chain = std::fma(static_cast<float>(inputs.at("x").get(i / 16 * 32 + k).real),
+                                     static_cast<float>(inputs.at("w").get(k * 16 + i % 16).real), chain);
+                differs_from_chain += !same(chain, static_cast<float>(meant.at("y").get(i).real));
+            }
+        }
+    CHECK(differs_from_chain > 500);
+}
 
 }  // namespace tessera::test_fragments

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-
 namespace tessera::emit_c {
 
 std::string Operations::words(CType t) {
@@ -15,10 +13,7 @@ std::string Operations::words(CType t) {
     return name;
 }
 
-using Names = std::vector<std::pair<std::string, std::function<std::string()>>>;
-
-// The body with the emitter's own names, each of which it defines where it is needed.
-static std::string with_names(std::string body, const Names &names) {
+std::string with_names(std::string body, const Names &names) {
     for (const auto &[name, value] : names)
         for (size_t at = body.find("$" + name); at != std::string::npos; at = body.find("$" + name, at)) {
             const std::string text = value();

@@ -2,6 +2,7 @@
 // has a portable definition, which says what it means; on x86-64 the few that compilers do not find by themselves
 // (fma, minima, roots, masked access) have one intrinsic instead.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ const char *c_element(DType element);           // "float"
 std::string short_name(CType type);             // "f32", "f32x16"
 const char *sign_of(Op op);                     // " + ", where C has an operator for it
 std::string scalar_builtin(Op op, DType type);  // "__builtin_fmaf", where C has a function for it
+
+// The text with what "$name" stands for, by name; each is made where the text has it.
+using Names = std::vector<std::pair<std::string, std::function<std::string()>>>;
+std::string with_names(std::string text, const Names &names);
 
 // The definitions that were asked for, in an order in which C can read them. Every function gives the name to call.
 class Operations {

@@ -26,6 +26,29 @@ static std::string compiler_feature(const std::string &feature) {
     return out;
 }
 
+struct ArmFeature {
+    const char *name, *compilers, *macro;
+};
+static const ArmFeature arm_features[] = {{"asimdhp", "fp16", "__ARM_FEATURE_FP16_VECTOR_ARITHMETIC"},
+                                          {"asimddp", "dotprod", "__ARM_FEATURE_DOTPROD"},
+                                          {"i8mm", "i8mm", "__ARM_FEATURE_MATMUL_INT8"},
+                                          {"bf16", "bf16", "__ARM_FEATURE_BF16"}};
+
+// gcc is told of the target's features where its options have not; clang has those of its options alone.
+static std::string arm_preamble(const Target &target) {
+    std::string architecture = "armv8.2-a", all;
+    for (const ArmFeature &f : arm_features) {
+        if (!target.has(f.name)) continue;
+        architecture += std::string("+") + f.compilers;
+        all += (all.empty() ? "defined(" : " && defined(") + std::string(f.macro) + ")";
+    }
+    return fmt::format(
+        "#if defined(__aarch64__) && !defined(TESS_PORTABLE) && (({0}) || !defined(__clang__))\n#if !({0})\n"
+        "#pragma GCC target(\"arch={1}\")\n#endif\n#include <arm_neon.h>\n#define TESS_ARM64 1\n"
+        "#define TESS_CPU_FEATURES INT64_C(0x{2:x})\n#else\n#define TESS_CPU_FEATURES 0\n#endif\n#define TESS_MACHINE\n",
+        all, architecture, feature_mask(target.features));
+}
+
 static std::string preamble(const Target &target) {
     std::string features;
     for (const std::string &f : target.features) features += (features.empty() ? "" : ",") + compiler_feature(f);
@@ -61,13 +84,7 @@ static std::string preamble(const Target &target) {
             "TESS_MACHINE{0}\n#define TESS_CPU_FEATURES INT64_C(0x{1:x})\n#else\n"
             "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n#endif\n",
             machine, feature_mask(target.features));
-    else if (target.has("asimddp"))
-        text += fmt::format(
-            "#if defined(__aarch64__) && !defined(TESS_PORTABLE) && (defined(__ARM_FEATURE_DOTPROD) || !defined(__clang__))\n#ifndef "
-            "__ARM_FEATURE_DOTPROD\n"
-            "#pragma GCC target(\"arch=armv8.2-a+dotprod\")\n#endif\n#include <arm_neon.h>\n#define TESS_DOTPROD 1\n"
-            "#define TESS_CPU_FEATURES INT64_C(0x{:x})\n#else\n#define TESS_CPU_FEATURES 0\n#endif\n#define TESS_MACHINE\n",
-            feature_mask({"asimddp"}));
+    else if (target.arch == Arch::arm64 && !target.features.empty()) text += arm_preamble(target);
     else text += "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n";
     return text + "#define TESS_INLINE static inline __attribute__((always_inline, unused))\n\n";
 }

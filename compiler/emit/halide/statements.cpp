@@ -59,6 +59,9 @@ static void keep_names_from_halide(const TileProgram &program) {
     });
 }
 
+// Whether Halide has an intrinsic for its step.
+static bool is_in_tiles(const Instruction &family) { return family.fragments && family.fragments->held == FragmentForm::Held::tile; }
+
 class Statements {
 public:
     Statements(const TileProgram &p, const Surroundings &s)
@@ -75,7 +78,7 @@ public:
         }
         walk(p.body, [&](const TileNode &node) {
             auto *step = std::get_if<Fragment>(&node);
-            if (step && !find_family(step->family)->fragments) by_registers = false;
+            if (step) by_registers &= is_in_tiles(*find_family(step->family));
         });
         for (const Tensor &t : p.constants) {
             Buffer b{t.name, t.dtype, {}, Space::constant};
