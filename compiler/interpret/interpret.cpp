@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 
+#include "algorithms/evaluate/tape_codes.h"
 #include "compiler/tile/conditional_reads.h"
 #include "compiler/tile/fragments.h"
 #include "support/text/error.h"
@@ -66,6 +68,7 @@ private:
     struct Evaluation {
         Tape tape;
         std::vector<Read> reads;
+        std::vector<int> sites = {};  // of the tape's instructions that load; where somebody looks on
     };
 
     const TileProgram &program;
@@ -180,7 +183,8 @@ private:
         return it->second;
     }
 
-    std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots) {
+    // `what`: what they are for, in words.
+    std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots, const std::string &what = "") {
         size_t asked = roots.size();
         if (options.follower)
             for (Expr &e : roots) e = options.follower->prepared(e);
@@ -207,7 +211,49 @@ private:
             result->reads.push_back(read);
         }
         tapes.push_back(&result->tape);
+        if (options.observer) name_sites(*result, asked, what);
         return result;
+    }
+
+    // Loads that only the checks of this interpreter make have no site.
+    void name_sites(Evaluation &e, size_t asked, const std::string &what) const {
+        const std::vector<Tape::Instruction> &code = e.tape.instructions();
+        std::set<int> own;
+        std::vector<int> open;
+        for (size_t i = 0; i < asked; i++) open.push_back(e.tape.result(i));
+        std::map<int, std::vector<const Tape::Instruction *>> by_target;
+        for (const Tape::Instruction &i : code) by_target[i.target].push_back(&i);
+        while (!open.empty()) {
+            const int slot = open.back();
+            open.pop_back();
+            if (!own.insert(slot).second) continue;
+            for (const Tape::Instruction *i : by_target[slot]) {
+                open.insert(open.end(), {i->a, i->b, i->c});
+                if (i->code == code_load)
+                    for (int k = 0; k < e.tape.access(*i)[1]; k++) open.push_back(e.tape.access(*i)[2 + k]);
+            }
+        }
+        e.sites.assign(code.size(), -1);
+        for (size_t i = 0; i < code.size(); i++)
+            if (code[i].code == code_load && own.count(code[i].target))
+                e.sites[i] =
+                    options.observer->site("reads " + tensors[static_cast<size_t>(e.tape.access(code[i])[0])].name + " for " + what);
+    }
+
+    // What the tape has just read.
+    void tell_reads(const Evaluation &e) const {
+        if (!options.observer) return;
+        const std::vector<Tape::Instruction> &code = e.tape.instructions();
+        for (size_t at = 0; at < code.size(); at++) {
+            const Tape::Instruction &i = code[at];
+            if (i.code == code_skip_unless && !frame[static_cast<size_t>(i.a)].integer) at += static_cast<size_t>(i.detail);
+            if (i.code != code_load || e.sites[at] < 0) continue;
+            const int *access = e.tape.access(i);
+            const TensorView &t = tensors[static_cast<size_t>(access[0])];
+            int64_t index[8];
+            for (int k = 0; k < access[1]; k++) index[k] = frame[static_cast<size_t>(access[2 + k])].integer;
+            options.observer->reads(e.sites[at], t, t.address(index));
+        }
     }
 
     std::string index_text(size_t tensor, size_t element) const {
@@ -247,6 +293,7 @@ private:
 
     void evaluate(const Evaluation &e) {
         if (const Read *r = run(e)) refuse(*r);
+        tell_reads(e);
     }
 
     // What runs depends on a register that was just evaluated.
@@ -263,7 +310,7 @@ private:
     }
 
     Action compile(const Loop &loop) {
-        auto count = prepare({loop.count});
+        auto count = prepare({loop.count}, "the count of " + loop.variable);
         auto outside = variables;
         int slot = next++;
         variables[loop.variable] = slot;
@@ -274,13 +321,23 @@ private:
             decide_by(count->tape.result(0));
             int64_t n = integer(count->tape.result(0));
             if (options.on_loop) options.on_loop(loop, n);
+            if (options.observer) options.observer->enters(loop, n);
             active.emplace_back(name, slot);
+            const bool backwards = options.backwards && traits_of(loop.kind).at_once;
             for (int64_t i = 0; i < n; i++) {
-                integer(slot) = i;
+                integer(slot) = backwards ? n - 1 - i : i;
+                if (options.observer) options.observer->iterates(loop, integer(slot));
                 for (const Action &action : inside) action();
             }
             active.pop_back();
+            if (options.observer) options.observer->leaves(loop);
         };
+    }
+
+    static std::string text_of(const std::string &buffer, const std::vector<Expr> &index) {
+        std::string text;
+        for (const Expr &e : index) text += (text.empty() ? "" : ", ") + brief(e);
+        return buffer + "[" + text + "]";
     }
 
     Action store(const TileStore &node) {
@@ -293,24 +350,34 @@ private:
         std::vector<Expr> roots = index;
         roots.push_back(value);
         if (guard.defined()) roots.push_back(guard);
-        auto all = prepare(roots);
+        const std::string element_text = options.observer ? text_of(buffer, index) : "";
+        auto all = prepare(roots, element_text);
+        // Where the guard fails, only what it looks at itself is read.
+        const std::shared_ptr<Evaluation> guard_alone =
+            options.observer && guard.defined() ? prepare({guard}, "whether to store " + element_text) : nullptr;
+        const int site = options.observer ? options.observer->site("stores " + element_text) : -1;
         int condition = guard.defined() ? all->tape.result(index.size() + 1) : -1, result = all->tape.result(index.size());
         std::vector<int> places;
         for (size_t i = 0; i < index.size(); i++) places.push_back(all->tape.result(i));
         DType type = value.type();
         bool local = watched[t] && !outputs[t];
-        return [this, node, all, t, tensor, condition, result, places, type, local] {
+        return [this, node, all, guard_alone, site, t, tensor, condition, result, places, type, local] {
             if (current != node.buffer) current = node.buffer;
             if (options.on_store) options.on_store(node);
             const Read *undefined = run(*all);
             if (condition >= 0) decide_by(condition);
-            if (condition >= 0 && !integer(condition)) return;
+            if (condition >= 0 && !integer(condition)) {
+                if (guard_alone) evaluate(*guard_alone);
+                return;
+            }
+            tell_reads(*all);
             int64_t at[8];
             for (size_t i = 0; i < places.size(); i++) decide_by(places[i]), at[i] = integer(places[i]);
             if (undefined && !local) refuse(*undefined);
             std::byte *to = tensors[t].address(at);
             store_register(type, to, frame[static_cast<size_t>(result)]);
             if (options.follower) options.follower->stored(to, result);
+            if (options.observer) options.observer->stores(site, tensors[t], to);
             if (watched[t]) written[t][element(tensor, places)] = undefined ? spoiled : defined;
         };
     }
@@ -320,8 +387,10 @@ private:
     Action compile(const Prefetch &) {
         return [] {};
     }
-    Action compile(const Barrier &) {
-        return [] {};
+    Action compile(const Barrier &barrier) {
+        return [this, &barrier] {
+            if (options.observer) options.observer->waits(barrier);
+        };
     }
 
     // What both mean, by ordinary nodes.
@@ -334,7 +403,7 @@ private:
     }
 
     Action compile(const Guard &guard) {
-        auto condition = prepare({guard.condition});
+        auto condition = prepare({guard.condition}, "a condition");
         return [this, &guard, condition, then = compile(guard.then), otherwise = compile(guard.otherwise)] {
             evaluate(*condition);
             decide_by(condition->tape.result(0));
@@ -345,7 +414,7 @@ private:
     }
 
     Action compile(const Let &let) {
-        auto value = prepare({let.value});
+        auto value = prepare({let.value}, let.variable);
         auto outside = variables;
         variables[let.variable] = value->tape.result(0);
         std::vector<Action> inside = compile(let.body);
@@ -358,14 +427,14 @@ private:
 
     Action compile(const Alloc &alloc) {
         const Buffer &b = alloc.buffer;
-        auto sizes = prepare(b.extents);
+        auto sizes = prepare(b.extents, "the extents of " + b.name);
         auto outside = tensor_of;
         TensorView view{b.name, b.dtype, nullptr, std::vector<int64_t>(b.extents.size()), std::vector<int64_t>(b.extents.size())};
         auto t = static_cast<size_t>(add_tensor(b.name, view, true, checked, false));
         require(b.extents.size() <= 8, "a buffer has at most 8 axes");
         std::vector<Action> inside = compile(alloc.body);
         tensor_of = outside;
-        return [this, sizes, t, inside = std::move(inside)] {
+        return [this, &b, sizes, t, inside = std::move(inside)] {
             evaluate(*sizes);
             TensorView &v = tensors[t];
             int64_t count = 1;
@@ -378,6 +447,7 @@ private:
             storage[t].assign(static_cast<size_t>(count * size_of(v.dtype)), static_cast<std::byte>(poison));
             v.data = storage[t].data();
             if (options.follower) options.follower->allocated(v);
+            if (options.observer) options.observer->allocated(b, v);
             if (watched[t]) written[t].assign(static_cast<size_t>(count), unwritten);
             for (const Action &action : inside) action();
         };

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "compiler/interpret/follower.h"
+#include "compiler/interpret/team_observer.h"
 #include "compiler/tile/tile_program.h"
 
 namespace tessera {
@@ -23,7 +24,10 @@ struct InterpretOptions {
     std::function<void(const Loop &, int64_t)> on_loop = {};
     std::function<void(const Guard &, bool)> on_guard = {};
     std::function<void(const TileStore &)> on_store = {};
-    Follower *follower = nullptr;  // who carries something along with the values
+    Follower *follower = nullptr;      // who carries something along with the values
+    TeamObserver *observer = nullptr;  // who looks at what threads touch
+    // Loops whose iterations may run at once begin with the last one. No bit may depend on it.
+    bool backwards = false;
 };
 
 // Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked up in `extents`;

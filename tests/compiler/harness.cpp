@@ -136,6 +136,16 @@ Arrays run_interpreter(const TileProgram &program, const Extents &symbolic, cons
     return written(program, extents, all);
 }
 
+Arrays run_lockstep(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters,
+                    const LockstepOptions &options, LockstepReport &report) {
+    Extents extents = extents_of(program, symbolic);
+    Arrays all = all_arguments(program, extents, inputs);
+    std::map<std::string, TensorView> views;
+    for (auto &[name, array] : all) views[name] = array.view(name);
+    report = run_in_lockstep(program, views, symbolic, parameters, options);
+    return written(program, extents, all);
+}
+
 static std::string compare_all(const Arrays &got, const Arrays &expected, const std::function<bool(const Scalar &, const Scalar &)> &same) {
     for (auto &[name, want] : expected) {
         auto it = got.find(name);

@@ -9,6 +9,7 @@
 
 #include "algorithms/evaluate/array.h"
 #include "compiler/emit/emit_library.h"
+#include "compiler/interpret/lockstep.h"
 #include "runtime/abi/tessera.h"
 #include "schedules/knobs/schedule.h"
 #include "schedules/target/target.h"
@@ -37,6 +38,9 @@ Parameters make_parameters(const Algorithm &algorithm, uint32_t seed);
 // Outputs and states after the reference interpreter, and after the tile program's.
 Arrays run_reference(const Algorithm &algorithm, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters);
 Arrays run_interpreter(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters);
+// After the kernels of a program for GPUs, in lock step.
+Arrays run_lockstep(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters,
+                    const LockstepOptions &options, LockstepReport &report);
 
 // "" when equal, otherwise the first element that differs. Bits: any NaN equals any other.
 std::string differ_in_bits(const Arrays &got, const Arrays &expected);

@@ -1,0 +1,378 @@
+#include "compiler/interpret/lockstep.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "compiler/interpret/interpret.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t warp_threads = 32, banks = 32, bank_bytes = 4, sector_bytes = 32;
+constexpr int32_t everyone = -1;  // all threads of a block at once
+
+struct Enough {};  // hazards
+
+struct Touch {
+    uint64_t epoch = 0;  // 0: never; epochs are those of one block
+    uint32_t block = 0;  // counted over all launches, from 1
+    int32_t thread = 0;
+    int site = -1;
+};
+
+// Who touched an element. Two readers tell whether there was another one than the thread that stores; and a block that reads where others
+// have read before it is the first of its launch or not.
+struct Cell {
+    Touch write, read, earlier_read, first_read;
+};
+
+struct Region {
+    const std::byte *begin = nullptr;
+    int64_t element_bytes = 1;
+    TensorView view;
+    Space space = Space::argument;
+    bool is_own = false;  // of one thread
+    const Buffer *buffer = nullptr;
+    uint32_t block = 0;
+    std::vector<Cell> cells = {};
+
+    bool has(const std::byte *p) const { return begin <= p && p < begin + static_cast<int64_t>(cells.size()) * element_bytes; }
+};
+
+class Lockstep final : public TeamObserver {
+public:
+    explicit Lockstep(const LockstepOptions &options) : options_(options) {}
+
+    LockstepReport report;
+
+    void add_argument(const std::string &name, const TensorView &view) {
+        int64_t first = 0, last = 0;
+        for (size_t i = 0; i < view.extents.size(); i++) {
+            if (view.extents[i] == 0) return;
+            (view.strides[i] < 0 ? first : last) += (view.extents[i] - 1) * view.strides[i];
+        }
+        TensorView named = view;
+        named.name = name;
+        Region region{view.data + first * size_of(view.dtype), size_of(view.dtype), named};
+        region.cells.resize(static_cast<size_t>(last - first + 1));
+        add_region(std::move(region));
+    }
+
+    int site(const std::string &text) override {
+        sites_.push_back(text);
+        return static_cast<int>(sites_.size()) - 1;
+    }
+
+    void enters(const Loop &loop, int64_t) override {
+        if (loop.kind == LoopKind::block) {
+            begin_launch(loop);
+        } else if (loop.kind == LoopKind::thread) {
+            warp_ = -1;
+            in_thread_loop_ = true;
+            arrivals_.clear();
+        }
+        if (thread_ >= 0) path_.push_back(path_.back());
+    }
+
+    void iterates(const Loop &loop, int64_t iteration) override {
+        if (loop.kind == LoopKind::block) {
+            block_++, epoch_++, iteration_ = iteration, kernel().blocks++;
+        } else if (loop.kind == LoopKind::thread) {
+            thread_ = static_cast<int32_t>(iteration);
+            path_.assign(1, 0);
+            if (warp_ != thread_ / warp_threads) count_warp();
+            warp_ = thread_ / warp_threads;
+        } else if (thread_ >= 0) {
+            path_.back() = (path_[path_.size() - 2] * 1000003 + static_cast<uint64_t>(iteration) + 1) * 0x9e3779b97f4a7c15ULL;
+        }
+    }
+
+    void leaves(const Loop &loop) override {
+        if (loop.kind == LoopKind::block) {
+            kernel_ = -1;
+            return;
+        }
+        if (loop.kind == LoopKind::thread) {
+            count_warp();
+            check_arrivals(loop);
+            thread_ = everyone;
+            in_thread_loop_ = false;
+            path_.clear();
+        } else if (thread_ >= 0) {
+            path_.pop_back();
+        }
+    }
+
+    void waits(const Barrier &barrier) override {
+        if (kernel_ < 0) return;
+        if (in_thread_loop_) {
+            arrivals_[&barrier].insert(thread_);
+            return;
+        }
+        epoch_++;
+        kernel().barriers++;
+    }
+
+    void allocated(const Buffer &buffer, const TensorView &view) override {
+        Region region{view.data, size_of(view.dtype), view, buffer.space, in_thread_loop_, &buffer, block_};
+        // What threads share is there as long as the kernel runs, wherever in a block it begins to be used again.
+        if (kernel_ >= 0 && !in_thread_loop_ && !traits_of(buffer.space).of_thread)
+            for (auto &[end, earlier] : regions_)
+                if (earlier.buffer == &buffer && earlier.block == block_) region.cells = std::move(earlier.cells);
+        int64_t count = 1;
+        for (int64_t e : view.extents) count *= e;
+        region.cells.resize(static_cast<size_t>(std::max<int64_t>(1, count)));
+        add_region(std::move(region));
+    }
+
+    void reads(int site, const TensorView &, const std::byte *element) override { touch(site, element, false); }
+    void stores(int site, const TensorView &, const std::byte *element) override { touch(site, element, true); }
+
+    void add_hazard(const std::string &text) {
+        if (std::count(report.hazards.begin(), report.hazards.end(), text)) return;
+        report.hazards.push_back(text);
+        if (report.hazards.size() >= options_.most_hazards) throw Enough{};
+    }
+
+private:
+    const LockstepOptions options_;
+    std::vector<std::string> sites_;
+    std::map<const std::byte *, Region> regions_;  // by their ends
+    std::vector<Region *> last_region_;            // of each site
+
+    int kernel_ = -1;                       // that runs
+    uint32_t block_ = 0, first_block_ = 0;  // of the launch
+    int64_t iteration_ = 0;
+    uint64_t epoch_ = 0;
+    int32_t thread_ = everyone;
+    bool in_thread_loop_ = false;
+    std::map<const Barrier *, std::set<int32_t>> arrivals_;
+
+    // What the threads of a warp did: by the place and the iterations of loops inside of the thread loop.
+    struct Key {
+        int site;
+        uint64_t path;
+        bool operator==(const Key &other) const = default;
+    };
+    struct HashKey {
+        size_t operator()(const Key &k) const {
+            return static_cast<size_t>(k.path ^ (static_cast<uint64_t>(k.site) * 0x9e3779b97f4a7c15ULL));
+        }
+    };
+    struct WarpAccess {
+        const Region *region = nullptr;
+        bool is_store = false;
+        std::vector<int64_t> addresses;  // from where the region begins, in bytes
+    };
+    int64_t warp_ = -1;
+    std::vector<uint64_t> path_;
+    std::unordered_map<Key, WarpAccess, HashKey> warp_accesses_;
+
+    KernelCounts &kernel() { return report.kernels[static_cast<size_t>(kernel_)]; }
+
+    void begin_launch(const Loop &loop) {
+        auto found =
+            std::find_if(report.kernels.begin(), report.kernels.end(), [&](const KernelCounts &k) { return k.kernel == loop.variable; });
+        kernel_ = static_cast<int>(found - report.kernels.begin());
+        if (found == report.kernels.end()) {
+            KernelCounts made;
+            made.kernel = loop.variable;
+            made.threads = 1;
+            walk(loop.body, [&](const TileNode &node) {
+                const auto *inner = std::get_if<Loop>(&node);
+                if (inner && inner->kind == LoopKind::thread) made.threads = std::max(made.threads, inner->count->value.integer);
+                const auto *alloc = std::get_if<Alloc>(&node);
+                if (!alloc || alloc->buffer.space != Space::shared) return;
+                int64_t bytes = size_of(alloc->buffer.dtype);
+                for (const Expr &e : alloc->buffer.extents) bytes *= std::max<int64_t>(0, e->value.integer);
+                made.shared_bytes += (bytes + 15) / 16 * 16;
+            });
+            report.kernels.push_back(made);
+        }
+        kernel().launches++;
+        first_block_ = block_ + 1;
+    }
+
+    void add_region(Region region) {
+        const std::byte *begin = region.begin, *end = begin + static_cast<int64_t>(region.cells.size()) * region.element_bytes;
+        std::erase_if(regions_, [&](const auto &r) {
+            return (r.second.begin < end && begin < r.first) || (region.buffer && r.second.buffer == region.buffer);
+        });
+        std::fill(last_region_.begin(), last_region_.end(), nullptr);
+        regions_[end] = std::move(region);
+    }
+
+    // Tables have none.
+    Region *region_of(int site, const std::byte *element) {
+        if (last_region_.size() < sites_.size()) last_region_.resize(sites_.size());
+        Region *&last = last_region_[static_cast<size_t>(site)];
+        if (last && last->has(element)) return last;
+        auto it = regions_.upper_bound(element);
+        return last = it != regions_.end() && it->second.has(element) ? &it->second : nullptr;
+    }
+
+    bool is_other(int32_t a, int32_t b) { return a != b || (a == everyone && kernel().threads > 1); }
+
+    void touch(int site, const std::byte *element, bool is_store) {
+        if (kernel_ < 0) return;  // between launches everything has arrived
+        Region *region = region_of(site, element);
+        if (region && region->is_own) return;
+        if (region && region->space == Space::registers) return check_own(*region, element, site);
+        if (!region) return;
+        if (options_.counts && thread_ >= 0) note(*region, site, element, is_store);
+        const auto position = static_cast<size_t>((element - region->begin) / region->element_bytes);
+        Cell &cell = region->cells[position];
+        const Touch now{epoch_, block_, thread_, site};
+        const auto meets = [&](const Touch &earlier) {
+            if (earlier.epoch == 0) return;
+            const bool in_block =
+                earlier.block == block_ && earlier.epoch == epoch_ && kernel().threads > 1 && is_other(earlier.thread, thread_);
+            const bool between_blocks = earlier.block != block_ && earlier.block >= first_block_;
+            if (in_block || between_blocks) add_hazard(meeting(*region, position, earlier, now));
+        };
+        meets(cell.write);
+        if (is_store) {
+            meets(cell.read), meets(cell.earlier_read), meets(cell.first_read);
+            cell.write = now;
+            return;
+        }
+        if (cell.read.thread != thread_ || cell.read.block != block_) cell.earlier_read = cell.read;
+        cell.read = now;
+        if (cell.first_read.block < first_block_) cell.first_read = now;
+    }
+
+    // Registers that live across steps: the first axis is the thread.
+    void check_own(const Region &region, const std::byte *element, int site) {
+        const int64_t each = static_cast<int64_t>(region.cells.size()) / std::max<int64_t>(1, region.view.extents[0]);
+        const auto position = (element - region.begin) / region.element_bytes;
+        if (each == 0 || position / each == thread_) return;
+        add_hazard(fmt::format("kernel {}: {} {} {}, which is in registers of thread {}", kernel().kernel, who(thread_),
+                               sites_[static_cast<size_t>(site)], element_text(region, static_cast<size_t>(position)), position / each));
+    }
+
+    static std::string who(int32_t thread) { return thread == everyone ? "every thread" : "thread " + std::to_string(thread); }
+
+    static std::string element_text(const Region &region, size_t position) {
+        std::string text;
+        auto rest = static_cast<int64_t>(position);
+        if (region.view.strides != row_major_strides(region.view.extents))
+            return region.view.name + ", element " + std::to_string(position);
+        for (size_t i = region.view.extents.size(); i-- > 0; rest /= region.view.extents[i])
+            text = std::to_string(rest % region.view.extents[i]) + (text.empty() ? "" : ", ") + text;
+        return region.view.name + "[" + text + "]";
+    }
+
+    std::string meeting(const Region &region, size_t position, const Touch &earlier, const Touch &now) {
+        const auto one = [&](const Touch &t) { return who(t.thread) + " " + sites_[static_cast<size_t>(t.site)]; };
+        const std::string element = element_text(region, position);
+        if (earlier.block != now.block)
+            return fmt::format("kernel {}: blocks meet in {}: {} of block {} {}, {} of another block {}", kernel().kernel, element,
+                               who(now.thread), iteration_, sites_[static_cast<size_t>(now.site)], who(earlier.thread),
+                               sites_[static_cast<size_t>(earlier.site)]);
+        return fmt::format("kernel {}, block {}: threads meet in {} with no barrier between them: {}, {}", kernel().kernel, iteration_,
+                           element, one(earlier), one(now));
+    }
+
+    void check_arrivals(const Loop &loop) {
+        for (const auto &[barrier, threads] : arrivals_)
+            if (static_cast<int64_t>(threads.size()) < kernel().threads)
+                add_hazard(
+                    fmt::format("kernel {}, block {}: {} of {} threads reach a barrier in the loop over threads {}; the others never "
+                                "do",
+                                kernel().kernel, iteration_, threads.size(), kernel().threads, loop.variable));
+            else
+                add_hazard(
+                    fmt::format("kernel {}, block {}: a barrier stands in the loop over threads {}, whose threads take it as one "
+                                "step",
+                                kernel().kernel, iteration_, loop.variable));
+        arrivals_.clear();
+    }
+
+    // ---- counts
+
+    void note(const Region &region, int site, const std::byte *element, bool is_store) {
+        WarpAccess &access = warp_accesses_[{site, path_.back()}];
+        access.region = &region, access.is_store = is_store;
+        access.addresses.push_back(element - region.begin);
+    }
+
+    void count_warp() {
+        for (const auto &[key, access] : warp_accesses_) count(access);
+        warp_accesses_.clear();
+    }
+
+    void count(const WarpAccess &access) {
+        const int64_t bytes = access.region->element_bytes;
+        KernelCounts &k = kernel();
+        if (access.region->space == Space::shared) {
+            WarpAccesses &all = access.is_store ? k.shared_stores : k.shared_reads;
+            all.accesses++;
+            // Wide elements are served by halves and quarters of a warp.
+            const size_t phase = static_cast<size_t>(warp_threads / std::max<int64_t>(1, bytes / bank_bytes));
+            for (size_t first = 0; first < access.addresses.size(); first += phase) {
+                std::array<std::set<int64_t>, banks> words;
+                for (size_t i = first; i < std::min(first + phase, access.addresses.size()); i++)
+                    for (int64_t b = 0; b < bytes; b += bank_bytes) {
+                        const int64_t word = (access.addresses[i] + b) / bank_bytes;
+                        words[static_cast<size_t>(word % banks)].insert(word);
+                    }
+                size_t most = 0;
+                for (const auto &bank : words) most = std::max(most, bank.size());
+                all.turns += static_cast<int64_t>(most);
+                all.least++;
+            }
+            return;
+        }
+        WarpAccesses &all = access.is_store ? k.global_stores : k.global_reads;
+        all.accesses++;
+        std::set<int64_t> sectors, elements;
+        for (int64_t a : access.addresses) sectors.insert(a / sector_bytes), elements.insert(a);
+        all.turns += static_cast<int64_t>(sectors.size());
+        all.least += (static_cast<int64_t>(elements.size()) * bytes + sector_bytes - 1) / sector_bytes;
+    }
+};
+
+}  // namespace
+
+LockstepReport run_in_lockstep(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const Extents &extents,
+                               const std::map<std::string, Scalar> &parameters, const LockstepOptions &options) {
+    Lockstep lockstep(options);
+    for (const auto &[name, view] : arguments) lockstep.add_argument(name, view);
+    InterpretOptions run;
+    run.observer = &lockstep;
+    run.backwards = options.backwards;
+    try {
+        interpret(program, arguments, extents, parameters, run);
+    } catch (const Enough &) {
+    } catch (const InternalError &e) {
+        try {
+            lockstep.add_hazard(e.what());
+        } catch (const Enough &) {}
+    }
+    return std::move(lockstep.report);
+}
+
+std::string to_text(const LockstepReport &report) {
+    std::string text = "  launches   blocks  threads  barriers  shared bytes  kernel\n";
+    for (const KernelCounts &k : report.kernels) {
+        text += fmt::format("{:>10} {:>8} {:>8} {:>9} {:>13}  {}\n", k.launches, k.blocks, k.threads, k.barriers, k.shared_bytes, k.kernel);
+        const auto line = [&](const char *what, const WarpAccesses &all, const char *unit) {
+            if (all.accesses == 0) return;
+            text += fmt::format("             {:<14} {:>10} accesses of warps, {:>10} {}, {:.2f} times the least\n", what, all.accesses,
+                                all.turns, unit, static_cast<double>(all.turns) / static_cast<double>(std::max<int64_t>(1, all.least)));
+        };
+        line("shared reads", k.shared_reads, "turns of banks"), line("shared stores", k.shared_stores, "turns of banks");
+        line("global reads", k.global_reads, "sectors"), line("global stores", k.global_stores, "sectors");
+    }
+    for (const std::string &hazard : report.hazards) text += "hazard: " + hazard + "\n";
+    if (report.hazards.empty()) text += "no hazards\n";
+    return text;
+}
+
+}  // namespace tessera
