@@ -117,12 +117,14 @@ def with_rule(function: Any = None, /, *, backward: Jit | None = None, forward: 
 
     Several results are a dict by name ({"x_grad": ...}), or all in order. What is not among them counts as constant. Of jvp and backward
     the one that is missing is the other's transpose. Differences are compared with a rule unless it `differs` on purpose, as one that clips.
+    With `backward` the function is one under @autodiff: tessera.torch.register and tessera.jax.call take the rule as its backward pass.
     """
     def wrap(made_of: Any) -> Jit:
         made = _derived(made_of, "with_rule", lambda a: a.with_rule(
             jvp=_of_function(made_of, jvp, "jvp"), backward=_of_function(made_of, backward, "backward"),
             forward=_of_function(made_of, forward, "forward"), differs=differs))
-        made = Jit(made.algorithm, made_of.choices, made_of.arguments, made_of.defaults)  # its schedules are those of the function
+        choices = made_of.choices._replace(autodiff=made_of.choices.autodiff or backward is not None)
+        made = Jit(made.algorithm, choices, made_of.arguments, made_of.defaults)  # its schedules are those of the function
         made.__dict__.update({n: v for n, v in made_of.__dict__.items() if n.startswith("__")})
         return made
 

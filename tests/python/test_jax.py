@@ -92,6 +92,39 @@ def test_gradients_by_vjp(rng, under):
     np.testing.assert_allclose(batched[1], jax.grad(lambda x: by_jax(x, s, k)[0].sum())(x + 1), rtol=1e-5, atol=1e-5)
 
 
+@jit(schedule="none")
+def clipped(s: Tensor["N", f32], y_grad: Tensor["M", "N", f32], most: f32):
+    return {"x_grad": tile.minimum(tile.maximum(y_grad * s, -most), most)}  # `s` has none
+
+
+@ts.with_rule(backward=clipped, differs=True)
+@jit(schedule="none")
+def gate(x: Tensor["M", "N", f32], s: Tensor["N", f32], most: f32 = 1.0) -> Tensor["M", "N", f32]:
+    return x * s
+
+
+@autodiff
+@jit(schedule="none")
+def behind_gate(x: Tensor["M", "N", f32], s: Tensor["N", f32], most: f32 = 0.5) -> Tensor["M", "N", f32]:
+    return tile.call("gate", gate, x, s, most=most) * s
+
+
+@pytest.mark.parametrize("under", [jax.jit, lambda f: f], ids=["jit", "eager"])
+def test_gradients_by_a_rule(rng, under):
+    """The rule, which is another than the derivative on purpose: what goes back is clipped, and s is a constant."""
+    x, s, g = array(rng, 4, 6), jnp.linspace(-3, 3, 6, dtype=jnp.float32), jnp.linspace(-1.5, 1.5, 24, dtype=jnp.float32).reshape(4, 6)
+
+    def gradients(function, *more):
+        return under(jax.grad(lambda x, s: (call(function, x, s, *more) * g).sum(), argnums=(0, 1)))(x, s)
+
+    for function, more, x_grad, s_grad in [(gate, (2.0,), jnp.clip(g * s, -2, 2), 0 * s),
+                                           (autodiff(gate), (0.25,), jnp.clip(g * s, -0.25, 0.25), 0 * s),
+                                           (behind_gate, (), jnp.clip(g * s * s, -0.5, 0.5), (g * x * s).sum(0))]:
+        ours = gradients(function, *more)
+        np.testing.assert_allclose(ours[0], x_grad, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(ours[1], s_grad, rtol=1e-5, atol=1e-5)
+
+
 def test_several_results(rng):
     @jit(schedule="none")
     def both(x: Tensor["N", f32]):

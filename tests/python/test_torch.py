@@ -188,6 +188,41 @@ def test_gradients_by_vjp(fresh):
         assert not operator(x, s, k)[0].requires_grad
 
 
+@jit(schedule="none")
+def clipped(s: Tensor["N", f32], y_grad: Tensor["M", "N", f32], most: f32):
+    return {"x_grad": tile.minimum(tile.maximum(y_grad * s, -most), most)}  # `s` has none
+
+
+@ts.with_rule(backward=clipped, differs=True)
+@jit(schedule="none")
+def gate(x: Tensor["M", "N", f32], s: Tensor["N", f32], most: f32 = 1.0) -> Tensor["M", "N", f32]:
+    return x * s
+
+
+@autodiff
+@jit(schedule="none")
+def behind_gate(x: Tensor["M", "N", f32], s: Tensor["N", f32], most: f32 = 0.5) -> Tensor["M", "N", f32]:
+    return tile.call("gate", gate, x, s, most=most) * s
+
+
+def test_gradients_by_a_rule(fresh):
+    """The rule, which is another than the derivative on purpose: what goes back is clipped, and s is a constant."""
+    x, s = torch.randn(4, 6, requires_grad=True), torch.linspace(-3, 3, 6, requires_grad=True)
+    g = torch.linspace(-1.5, 1.5, 24).view(4, 6)
+    for i, (function, arguments, x_grad, s_grad) in enumerate([
+            (gate, (x, s, 2.0), (g * s).clamp(-2, 2), 0 * s),
+            (autodiff(gate), (x, s, 0.25), (g * s).clamp(-0.25, 0.25), 0 * s),
+            (behind_gate, (x, s), (g * s * s).clamp(-0.5, 0.5), (g * x * s).sum(0))]):
+        operator = register(function, f"{fresh}_{i}")
+        torch.library.opcheck(operator, arguments)
+        for call in (operator, torch.compile(lambda *v, o=operator: o(*v), fullgraph=True, backend="aot_eager")):
+            y = call(*arguments)
+            ours = torch.autograd.grad(y, (x, s), g, allow_unused=True)
+            torch.testing.assert_close(ours[0], x_grad.detach(), rtol=1e-6, atol=1e-6)
+            by_s = torch.zeros(6) if ours[1] is None else ours[1]
+            torch.testing.assert_close(by_s, s_grad.detach(), rtol=1e-5, atol=1e-5)
+
+
 def test_gradients_that_nobody_gives_are_errors(add, fresh):
     x = torch.randn(4, 6, requires_grad=True)
     operator = register(add, fresh)
