@@ -24,13 +24,14 @@ static void replace(const std::filesystem::path &file, const std::string &text) 
     std::filesystem::rename(beside, file);
 }
 
-void write_csv(const std::filesystem::path &file, const std::vector<float> &losses) {
+void write_csv(const std::filesystem::path &file, const std::vector<Number> &losses) {
     std::string text = "step,loss\n";
-    for (size_t i = 0; i < losses.size(); i++) text += std::to_string(i + 1) + "," + text_of("%.9g", losses[i]) + "\n";
+    for (size_t i = 0; i < losses.size(); i++)
+        text += std::to_string(i + 1) + "," + text_of(sizeof(Number) == 8 ? "%.17g" : "%.9g", losses[i]) + "\n";
     replace(file, text);
 }
 
-static std::string line(const std::vector<float> &values, double most, const char *style) {
+static std::string line(const std::vector<Number> &values, double most, const char *style) {
     std::string points;
     const double steps = std::max<double>(1, static_cast<double>(values.size()) - 1);
     for (size_t i = 0; i < values.size(); i++)
@@ -39,15 +40,15 @@ static std::string line(const std::vector<float> &values, double most, const cha
     return "<polyline points=\"" + points + "\" fill=\"none\" " + style + "/>";
 }
 
-void write_svg(const std::filesystem::path &file, const std::vector<float> &losses) {
+void write_svg(const std::filesystem::path &file, const std::vector<Number> &losses) {
     const double most = losses.empty() ? 1 : *std::max_element(losses.begin(), losses.end());
     const size_t window = std::max<size_t>(1, losses.size() / 20);
-    std::vector<float> smooth;
+    std::vector<Number> smooth;
     for (size_t i = 0; i < losses.size(); i++) {
         const size_t first = i + 1 < window ? 0 : i + 1 - window;
         double sum = 0;
         for (size_t k = first; k <= i; k++) sum += losses[k];
-        smooth.push_back(static_cast<float>(sum / static_cast<double>(i + 1 - first)));
+        smooth.push_back(static_cast<Number>(sum / static_cast<double>(i + 1 - first)));
     }
     const auto words = [](double x, double y, const std::string &anchor, const std::string &said) {
         return "<text x=\"" + text_of("%.0f", x) + "\" y=\"" + text_of("%.0f", y) + "\" text-anchor=\"" + anchor + "\">" + said + "</text>";

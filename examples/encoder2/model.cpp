@@ -8,17 +8,11 @@
 
 #include "encoder2_functions.h"
 
-static constexpr int32_t held_out_batches = 4;
-
-Model::Model(int32_t threads)
-    : gradients_(encoder2_gradients_describe, {}, threads),
-      loss_(encoder2_loss_describe, {}, threads),
-      logits_(encoder2_logits_describe, {}, threads),
-      update_(encoder2_update_describe, {}, threads) {
+Model::Model(int32_t threads) : gradients_(encoder2_gradients_describe, {}, threads), update_(encoder2_update_describe, {}, threads) {
     for (const Kernel::Argument &a : gradients_.arguments()) {
         if (a.name == "ids" || a.name == "targets" || a.name == "loss" || a.name.ends_with(".grad")) continue;
-        if (a.type != TESS_F32 && a.type != TESS_BF16)
-            throw std::runtime_error("the weights " + a.name + " are neither in f32 nor in bf16");
+        if (a.type != number_type && a.type != TESS_BF16)
+            throw std::runtime_error("the weights " + a.name + " are neither in bf16 nor of the type of their masters");
         parts_.push_back({a.name, size_, a.size()});
         each_ = tess_dtype_size(a.type);
         size_ += a.size();
@@ -30,13 +24,15 @@ Model::Model(int32_t threads)
 }
 
 // The weights as the functions have them: as they are, or in bf16, to the nearest, ties to even.
-std::vector<char> Model::stored(const std::vector<float> &w) const {
+std::vector<char> Model::stored(const std::vector<Number> &w) const {
     std::vector<char> made(w.size() * each_);
-    for (size_t i = 0; i < w.size(); i++) {
+    if (each_ == sizeof(Number)) std::memcpy(made.data(), w.data(), made.size());
+    for (size_t i = 0; each_ == 2 && i < w.size(); i++) {
+        const auto single = static_cast<float>(w[i]);
         uint32_t bits = 0;
-        std::memcpy(&bits, &w[i], sizeof bits);
-        if (each_ == 2) bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-        std::memcpy(made.data() + i * each_, &bits, each_);  // of a little-endian number the low bytes come first
+        std::memcpy(&bits, &single, sizeof bits);
+        const auto high = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        std::memcpy(made.data() + i * each_, &high, each_);
     }
     return made;
 }
@@ -58,7 +54,7 @@ State Model::initial(uint64_t seed, uint64_t text) const {
         if (part.name.starts_with("norm")) continue;
         for (int64_t i = part.begin; i < part.begin + part.size; i++) {
             const double evenly = static_cast<double>(mixed(mixed(seed) + static_cast<uint64_t>(i)) >> 40) * 0x1p-24;  // 0 ..< 1
-            state.w[static_cast<size_t>(i)] = static_cast<float>((evenly - 0.5) * width);
+            state.w[static_cast<size_t>(i)] = static_cast<Number>((evenly - 0.5) * width);
         }
     }
     return state;
@@ -67,7 +63,7 @@ State Model::initial(uint64_t seed, uint64_t text) const {
 Model::Step Model::advance(State &state, const std::vector<uint8_t> &text, const Recipe &recipe) {
     const auto step = static_cast<double>(state.losses.size() + 1);
     Batch batch = batch_of(text, texts_, bytes_, state.seed, state.losses.size() + 1);
-    float loss = 0, length = 0;
+    Number loss = 0, length = 0;
     std::vector<char> w = stored(state.w);
     std::map<std::string, void *> data = data_of(w);
     data.merge(data_of(g_, ".grad"));
@@ -90,34 +86,14 @@ Model::Step Model::advance(State &state, const std::vector<uint8_t> &text, const
     return {loss, length};
 }
 
-double Model::loss(const State &state, const std::vector<uint8_t> &text) {
-    double sum = 0;
-    std::vector<char> w = stored(state.w);
-    for (int32_t i = 0; i < held_out_batches; i++) {
-        Batch batch = batch_of(text, texts_, bytes_, 0, static_cast<uint64_t>(i));
-        float loss = 0;
-        std::map<std::string, void *> data = data_of(w);
-        data["ids"] = batch.ids.data(), data["targets"] = batch.targets.data(), data["loss"] = &loss;
-        loss_.run(data);
-        sum += loss;
+Weights Model::inference(const State &state) const {
+    const std::vector<char> all = stored(state.w);
+    Weights made;
+    for (const Part &part : parts_) {
+        const auto begin = all.begin() + part.begin * static_cast<int64_t>(each_);
+        made[part.name] = {begin, begin + part.size * static_cast<int64_t>(each_)};
     }
-    return sum / held_out_batches;
-}
-
-std::vector<float> Model::scores(const State &state, const std::vector<uint8_t> &before) {
-    const auto most = static_cast<size_t>(bytes_);
-    const size_t last = std::min(before.size(), most), begin = before.size() - last;
-    std::vector<int32_t> ids(most);  // what stands behind is not looked at: attention is causal
-    for (size_t i = 0; i < last; i++) ids[i] = before[begin + i];
-    const std::vector<int64_t> &extents = logits_.argument("logits").extents;
-    const auto each = static_cast<size_t>(extents.at(2));
-    std::vector<float> logits(most * each);
-    std::vector<char> w = stored(state.w);
-    std::map<std::string, void *> data = data_of(w);
-    data["ids"] = ids.data(), data["logits"] = logits.data();
-    logits_.run(data);
-    const auto at = logits.begin() + static_cast<std::ptrdiff_t>((last - 1) * each);
-    return {at, at + static_cast<std::ptrdiff_t>(each)};
+    return made;
 }
 
 static void check(TessStateStatus status, const TessStateError &error) {
@@ -127,10 +103,10 @@ static void check(TessStateStatus status, const TessStateError &error) {
 // What a checkpoint has, over the state's memory. `counts` are those of weights and of steps.
 static std::vector<TessNamedTensor> tensors_of(State &state, const int64_t (&counts)[2], int64_t *text) {
     static const int64_t one = 1;
-    return {{"w", tess_dense(state.w.data(), TESS_F32, 1, &counts[0])},
-            {"m", tess_dense(state.m.data(), TESS_F32, 1, &counts[0])},
-            {"v", tess_dense(state.v.data(), TESS_F32, 1, &counts[0])},
-            {"losses", tess_dense(state.losses.data(), TESS_F32, 1, &counts[1])},
+    return {{"w", tess_dense(state.w.data(), number_type, 1, &counts[0])},
+            {"m", tess_dense(state.m.data(), number_type, 1, &counts[0])},
+            {"v", tess_dense(state.v.data(), number_type, 1, &counts[0])},
+            {"losses", tess_dense(state.losses.data(), number_type, 1, &counts[1])},
             {"text", tess_dense(text, TESS_I64, 1, &one)}};
 }
 
@@ -149,7 +125,7 @@ State Model::load(const std::filesystem::path &file) const {
     const auto nothing = [](void *, const TessStoredTensor *) -> int32_t { return 0; };
     check(tess_state_look(file.c_str(), &head, nothing, nullptr, &error), error);
     State state;
-    for (std::vector<float> *all : {&state.w, &state.m, &state.v}) all->resize(static_cast<size_t>(size_));
+    for (std::vector<Number> *all : {&state.w, &state.m, &state.v}) all->resize(static_cast<size_t>(size_));
     state.losses.resize(static_cast<size_t>(head.step));
     const int64_t counts[2] = {size_, head.step};
     int64_t text = 0;

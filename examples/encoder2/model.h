@@ -1,16 +1,17 @@
-// The weights of the encoder, what training keeps beside them, and the generated functions over them.
+// The weights of the encoder, what training keeps beside them, and the generated functions that change them.
 #pragma once
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "inference.h"
 #include "kernel.h"
 #include "text.h"
 
 // All that a step of training changes, and what it depends on.
 struct State {
-    std::vector<float> w, m, v;  // all weights as one vector, which steps add up in, and the moments of AdamW
-    std::vector<float> losses;   // of each step
+    std::vector<Number> w, m, v;  // all weights as one vector, which steps add up in, and the moments of AdamW
+    std::vector<Number> losses;   // of each step
     uint64_t seed = 1, text = 0;
 };
 
@@ -23,7 +24,6 @@ public:
     explicit Model(int32_t threads);
 
     int64_t weights() const { return size_; }
-    int64_t bytes() const { return bytes_; }  // of a text
     // No step was taken: norms scale by 1, other weights are spread evenly with a deviation of 1 / sqrt(D).
     State initial(uint64_t seed, uint64_t text) const;
 
@@ -32,10 +32,8 @@ public:
         double loss, length;
     };
     Step advance(State &state, const std::vector<uint8_t> &text, const Recipe &recipe);
-    // The mean over some batches, the same ones each time, without dropout.
-    double loss(const State &state, const std::vector<uint8_t> &text);
-    // A score of each byte that may follow `before`, of which the last bytes() count.
-    std::vector<float> scores(const State &state, const std::vector<uint8_t> &before);
+    // As the functions of inference take them.
+    Weights inference(const State &state) const;
 
     // Whole or not at all, whenever the process ends.
     void save(const std::filesystem::path &file, State &state) const;
@@ -46,12 +44,12 @@ private:
         std::string name;
         int64_t begin = 0, size = 0;
     };
-    Kernel gradients_, loss_, logits_, update_;
+    Kernel gradients_, update_;
     std::vector<Part> parts_;
     int64_t size_ = 0, texts_ = 0, bytes_ = 0, width_ = 0;
     uint64_t each_ = 4;    // bytes of a weight and of a gradient as the functions have them
     std::vector<char> g_;  // all gradients
 
-    std::vector<char> stored(const std::vector<float> &w) const;
+    std::vector<char> stored(const std::vector<Number> &w) const;
     std::map<std::string, void *> data_of(std::vector<char> &all, const std::string &suffix = "") const;
 };
