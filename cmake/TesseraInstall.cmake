@@ -30,7 +30,7 @@ install(FILES runtime/abi/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" CO
 install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/abi" COMPONENT python)
 install(FILES runtime/load/load.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/load" COMPONENT python)
 install(FILES runtime/bundle/bundle.h runtime/bundle/replay.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/bundle" COMPONENT python)
-install(FILES runtime/state/cache.h runtime/state/checkpoint.h runtime/state/state.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/state" COMPONENT python)
+install(FILES runtime/state/cache.h runtime/state/checkpoint.h runtime/state/precision.h runtime/state/state.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/state" COMPONENT python)
 install(FILES runtime/crypto/ed25519.h runtime/crypto/sha256.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/crypto" COMPONENT python)
 # For GPUs: sources, since the libraries that they need are the application's choice.
 install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}" COMPONENT python)

@@ -15,6 +15,7 @@
 #include "python/core/arguments.h"
 #include "runtime/state/cache.h"
 #include "runtime/state/checkpoint.h"
+#include "runtime/state/precision.h"
 #include "support/text/error.h"
 
 namespace tessera::python {
@@ -246,6 +247,18 @@ private:
     }
 };
 
+struct Precision {
+    TessPrecisionConfig config = tess_precision_config();
+    TessPrecision state{};
+
+    Precision(double range, int32_t first, int32_t least, int32_t most, int32_t patience, int64_t grow, int64_t stay) {
+        config.range = range, config.first = first, config.least = least, config.most = most;
+        config.patience = patience, config.grow = grow, config.stay = stay;
+        TessStateError error{};
+        expect_ok(tess_precision_start(&config, &state, &error), error);
+    }
+};
+
 struct Named {
     std::vector<std::unique_ptr<Held>> held;
     std::vector<std::string> names;
@@ -313,6 +326,18 @@ void declare_states(nb::module_ &m) {
         .def("info", &Pages::info, nb::arg("sequence"))
         .def("sequences", &Pages::sequences)
         .def("counts", &Pages::counts);
+    nb::class_<Precision>(m, "Precision", "See runtime/state/precision.h. The face is tessera.state.AdaptivePrecision.")
+        .def(nb::init<double, int32_t, int32_t, int32_t, int32_t, int64_t, int64_t>(), nb::arg("range"), nb::arg("first"), nb::arg("least"),
+             nb::arg("most"), nb::arg("patience"), nb::arg("grow"), nb::arg("stay"))
+        .def(
+            "step", [](Precision &p, double largest) { return tess_precision_step(&p.config, &p.state, largest) != 0; }, nb::arg("largest"))
+        .def("scale", [](const Precision &p) { return tess_precision_scale(&p.state); })
+        .def(
+            "fields",
+            [](Precision &p) {
+                return nb::ndarray<nb::numpy, int64_t, nb::shape<TESS_PRECISION_FIELDS>>(&p.state, {TESS_PRECISION_FIELDS}, nb::find(p));
+            },
+            nb::sig("def fields(self) -> Any"));
     m.def(
         "save_state",
         [](const std::string &path, const std::vector<std::tuple<std::string, nb::object>> &tensors, const std::string &semantic_hash,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tessera import _core
 from tessera.errors import StateError
 
-__all__ = ["Counts", "Head", "Pages", "SequenceInfo", "StateError", "Step", "TensorInfo", "load", "look", "save"]
+__all__ = ["AdaptivePrecision", "Counts", "Head", "Pages", "SequenceInfo", "StateError", "Step", "TensorInfo", "load", "look", "save"]
 
 
 class SequenceInfo(NamedTuple):
@@ -178,6 +178,59 @@ class Pages:
     def __repr__(self) -> str:
         c = self.counts
         return f"<pages: {c.free} free, {c.used} used, {c.moving} moving, {c.held} held, {c.outside} outside>"
+
+
+class AdaptivePrecision:
+    """By what a training scales its loss, and in which of two numerics policies of one program its next step runs: a narrow one while its
+    gradients fit, a wide one where they overflow again and again (docs/state.md).
+
+        precision = AdaptivePrecision(range=65504)
+        for ids, targets in batches:
+            g = (wide if precision.is_wide else narrow)(w, ids, targets, precision.scale) / precision.scale
+            if precision.step(abs(g).max()):
+                update(w, g)
+
+    range     the largest number of the narrow type
+    first     the scale of the first step is 2**first; it stays within 2**least and 2**most
+    grow      after so many steps in a row without an overflow the scale doubles; an overflow halves it
+    patience  so many overflows, and not `grow` steps without one between them, bring in the wide policy
+    stay      the wide policy stays for so many steps in a row whose gradients would have fitted, twice as many each time that the narrow one
+              gave way again before it made `grow` steps
+    """
+
+    def __init__(self, *, range: float = float("inf"), first: int = 16, least: int = 0, most: int = 24, patience: int = 4, grow: int = 1000,
+                 stay: int = 100) -> None:
+        self._precision = _core.Precision(range, first, least, most, patience, grow, stay)
+        self.state = self._precision.fields()
+        """i64, what a checkpoint keeps: save and load take it as a tensor."""
+
+    @property
+    def scale(self) -> float:
+        """What the next step's loss is multiplied by: a power of two, 1 in the wide policy."""
+        return self._precision.scale()
+
+    @property
+    def is_wide(self) -> bool:
+        return bool(self.state[1])
+
+    @property
+    def updates(self) -> int:
+        """Steps that counted."""
+        return int(self.state[5])
+
+    @property
+    def skipped(self) -> int:
+        """Steps that did not."""
+        return int(self.state[6])
+
+    def step(self, largest: float) -> bool:
+        """A step was made, whose gradients without the scale have this largest magnitude, or a number that is not smaller, such as their
+        length; infinite or NaN where one of them is. Whether the step counts: if not, the weights stay as they are."""
+        return self._precision.step(largest)
+
+    def __repr__(self) -> str:
+        policy = "wide" if self.is_wide else f"narrow, scale {self.scale:g}"
+        return f"<precision: {policy}; {self.updates} updates, {self.skipped} skipped>"
 
 
 class Head(NamedTuple):

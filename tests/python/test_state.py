@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from tessera import Dim, State, StateError, Tensor, f32, i32, jit, state, tile
+from tessera import Dim, State, StateError, Tensor, f16, f32, i32, jit, state, tile
 from tessera.stdlib import function
 from test_kv_cache import oracle
 
@@ -311,3 +311,51 @@ def test_moments_larger_than_memory_come_and_go_by_pages(tmp_path):
         with pages.step([s]) as step:
             for name, pool in pools.items():
                 np.testing.assert_array_equal(pool[step.table[0, 0]], whole[name][block * size:(block + 1) * size])
+
+
+def test_two_policies_of_one_program_switch_where_the_narrow_one_overflows():
+    """Gradients of f16 and of f32 of one declaration; those of some steps are planted to overflow f16."""
+    def error(kind):
+        @jit(schedule="none")
+        def squared(w: Tensor["N", f32], x: Tensor["M", "N", kind], t: Tensor["M", f32], loss_scale: f32):
+            narrow = w.cast(kind).named("narrow")
+            missed = (tile.dot(x, narrow, ["N"]).cast(f32) - t).named("missed")
+            return tile.dot(x, (missed * 2.0 * loss_scale).cast(kind).named("back"), ["M"]).cast(kind)
+        return squared
+
+    narrow, wide = error(f16), error(f32)
+    rng = np.random.default_rng(3)
+    w, true = np.zeros(5, np.float32), rng.standard_normal(5).astype(np.float32)
+    precision = state.AdaptivePrecision(range=65504, first=8, patience=2, grow=50, stay=10)
+    policies, skipped = [], 0
+    for step in range(120):
+        x = rng.standard_normal((16, 5)).astype(np.float32)
+        planted = 1e5 if 20 <= step < 40 else 1.0  # larger than f16 has
+        t = x @ true * np.float32(planted)
+        policies.append(precision.is_wide)
+        f, kind = (wide, np.float32) if precision.is_wide else (narrow, np.float16)
+        with np.errstate(over="ignore"):
+            g = f(w, x.astype(kind), t, precision.scale).astype(np.float32) / np.float32(precision.scale)
+        before = w.copy()
+        if precision.step(float(np.abs(g).max())):
+            w -= np.float32(0.01) * g / np.float32(planted)
+        else:
+            skipped += 1
+            np.testing.assert_array_equal(w, before)
+    assert np.isfinite(w).all() and np.abs(w - true).max() < 0.05
+    assert not any(policies[:21]) and all(policies[22:40]) and not policies[-1]
+    assert sum(a != b for a, b in zip(policies, policies[1:])) == 2  # there, and back
+    assert (precision.skipped, precision.updates) == (skipped, 120 - skipped) and skipped == 2
+
+
+def test_a_scale_goes_on_from_a_checkpoint(tmp_path):
+    one, other = (state.AdaptivePrecision(range=65504, patience=2, stay=3) for _ in range(2))
+    for i in range(9):
+        one.step(float("inf") if i % 4 == 0 else 1.0)
+    state.save(tmp_path / "step.safetensors", {"precision": one.state}, step=9)
+    state.load(tmp_path / "step.safetensors", {"precision": other.state})
+    assert repr(one) == repr(other) and "skipped" in repr(one)
+    for i in range(9):
+        assert one.step(1.0) == other.step(1.0) and one.scale == other.scale and one.is_wide == other.is_wide
+    with pytest.raises(StateError, match="least <= first <= most"):
+        state.AdaptivePrecision(first=30)
