@@ -50,6 +50,8 @@ private:
     bool by_minimum(const Factored &s, const Facts &facts, int uses);
     bool by_quotient(const Factored &s, const Facts &facts, int uses);
     std::optional<std::pair<Linear, int64_t>> in_steps_of(const Factored &s);
+    struct OneDivisor;
+    std::optional<OneDivisor> over_one_divisor(const Expr &f, const Expr &g) const;
     bool by_two_quotients(const Factored &s, const Facts &facts, int uses);
     bool by_whole_quotient(const Factored &s, const Facts &facts, int uses);
     bool by_remainder(const Factored &s, const Facts &facts, int uses);
@@ -256,17 +258,34 @@ bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
     return false;
 }
 
+// The dividends of two quotients over one divisor, where they have one or the divisor of one divides that of the other: y/(k*d) is (y/k)/d.
+struct Prover::OneDivisor {
+    Linear first, second, divisor;
+};
+std::optional<Prover::OneDivisor> Prover::over_one_divisor(const Expr &f, const Expr &g) const {
+    if (same_divisor(f, g)) return OneDivisor{form(f->args[0]), form(g->args[0]), form(f->args[1])};
+    const auto divisor = [](const Expr &e) {
+        return e.is_operation(Op::div) && e->args[1].is_constant() ? e->args[1]->value.integer : int64_t{0};
+    };
+    const int64_t c = divisor(f), d = divisor(g);
+    if (c < 1 || d < 1 || (c % d && d % c)) return {};
+    const auto dividend = [&](const Expr &e, int64_t times) { return times == 1 ? form(e->args[0]) : form(e->args[0] / Expr(times)); };
+    return OneDivisor{dividend(f, std::max<int64_t>(1, c / d)), dividend(g, std::max<int64_t>(1, d / c)), Linear(std::min(c, d))};
+}
+
 // y/d >= z/d + c where y >= z + c*d: estimates of both would lose what they have in common.
 bool Prover::by_two_quotients(const Factored &s, const Facts &facts, int uses) {
     if (!s.inside.is_constant()) return false;
     for (const Linear::Term &t : s.outside.terms) {
         const bool opposite = (t.coefficient > 0) != (s.inside.constant > 0);
-        if (!opposite || t.factors.size() != 1 || !same_divisor(t.factors[0], s.factor)) continue;
+        if (!opposite || t.factors.size() != 1) continue;
         const Expr &more = t.coefficient > 0 ? t.factors[0] : s.factor, &less = t.coefficient > 0 ? s.factor : t.factors[0];
+        const std::optional<OneDivisor> both = over_one_divisor(more, less);
+        if (!both) continue;
         const int64_t k = std::min(std::abs(t.coefficient), std::abs(s.inside.constant));
         const Linear rest = s.at(Linear::atom(s.factor)) - (Linear::atom(more) - Linear::atom(less)) * k;
-        const Linear slack = form(s.factor->args[1]) * (rest.is_constant() ? floor_quotient(rest.constant, k) : 0);
-        if (!nonnegative(form(more->args[0]) - form(less->args[0]) + slack, facts, uses)) continue;
+        const Linear slack = both->divisor * (rest.is_constant() ? floor_quotient(rest.constant, k) : 0);
+        if (!nonnegative(both->first - both->second + slack, facts, uses)) continue;
         if (rest.is_constant() || nonnegative(rest, facts, uses)) return true;
     }
     return false;

@@ -9,7 +9,8 @@
 // All are sound and none is complete: `false`, an undefined Expr and an empty optional mean "not known". The method is
 // elimination: to show e >= 0, replace each variable by the end of its range that makes e least (Fourier, Motzkin),
 // minima and selects by cases, quotients by their rational bounds, and subtract positive multiples of assumed facts. What
-// cancels goes first: variables whose range has a quotient that e has too, and two quotients by one divisor.
+// cancels goes first: variables whose range has a quotient that e has too, and two quotients by one divisor, or by it and a
+// multiple of it.
 #pragma once
 #include <optional>
 #include <set>

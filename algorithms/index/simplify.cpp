@@ -1,5 +1,6 @@
 // Index arithmetic in canonical form. See prove.h.
 #include <numeric>
+#include <optional>
 
 #include "algorithms/expr/function.h"
 #include "algorithms/index/prove.h"
@@ -42,6 +43,7 @@ private:
     int64_t unit_of(const Linear::Term &t) const;
     static Linear in_units(const Linear::Term &t, int64_t unit, int64_t c);
     Parts divide(Linear x, int64_t c);
+    std::optional<Parts> divide_in_digits(const Linear &x, int64_t c);
     bool divide_by_symbol(const Linear &x, const Expr &d, Parts &parts);
     Linear min_or_max(const Expr &e);
     Linear recombined(Linear x);
@@ -222,6 +224,8 @@ Parts Simplifier::divide(Linear x, int64_t c) {
     }
     if (prove_nonnegative(rest, b) && prove_nonnegative(Linear(c - 1) - rest, b)) return {p.quotient, rest};
 
+    if (const std::optional<Parts> digits = divide_in_digits(rest, c)) return {p.quotient + digits->quotient, digits->remainder};
+
     Linear flat = rest;
     for (const Linear::Term &t : rest.terms) {
         const Expr &f = t.factors[0];
@@ -241,6 +245,24 @@ Parts Simplifier::divide(Linear x, int64_t c) {
     }
     p.quotient = p.quotient + atom_quotient(rest, c);
     return p;
+}
+
+// x = a*y + r where a divides c and r is a digit, 0 <= r < a: what is left to divide is y.
+std::optional<Parts> Simplifier::divide_in_digits(const Linear &x, int64_t c) {
+    for (const Linear::Term &t : x.terms) {
+        const int64_t a = std::gcd(t.coefficient, c);
+        if (a == 1 || a == c) continue;
+        Linear y(floor_quotient(x.constant, a)), digit(x.constant - y.constant * a);
+        for (const Linear::Term &other : x.terms) {
+            Linear &part = other.coefficient % a ? digit : y;
+            part.terms.push_back({other.factors, other.coefficient % a ? other.coefficient : other.coefficient / a});
+        }
+        const Interval range = range_of(digit, b);
+        if (range.lo < 0 || range.hi >= a) continue;
+        const Parts rest = divide(y, c / a);
+        return Parts{rest.quotient, rest.remainder * a + digit};
+    }
+    return {};
 }
 
 // By a symbolic divisor: the terms that hold it are the quotient when the rest lies in 0 ..= d-1.

@@ -396,6 +396,45 @@ TEST_CASE("quotients by one divisor are in the order of their dividends") {
     CHECK(prove(x / extent("D") <= y / extent("D"), order));
 }
 
+// What a copy in tiles of `tile` positions says of an axis that holds `factor` of them, whatever else takes the loop apart.
+TEST_CASE("law: whole tiles stay inside of a layout whose digits they divide") {
+    std::mt19937 random(7);
+    const auto pick = [&](int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random); };
+    const Expr K = extent("K"), t = v("t"), u = v("u");
+    const auto whole = [](const Expr &n, int64_t tile) { return (n + (tile - 1)) / Expr(tile); };
+    for (int n = 0; n < 200; n++) {
+        const int64_t tile = pick(1, 12), digit = tile * pick(1, 6), factor = digit * pick(1, 6), block = tile * pick(1, 40);
+        INFO("tiles of " << tile << ", digits of " << digit << " in " << factor << ", blocks of " << block);
+        Bounds b;
+        Expr at = t * tile + u;
+        if (n % 2) {
+            b.set("o", 0, whole(K, block) - 1);
+            b.set("t", 0, whole(min(Expr(block), K - v("o") * block), tile) - 1);
+            at = v("o") * block + at;
+        } else {
+            b.set("t", 0, whole(K, tile) - 1);
+        }
+        b.set("u", 0, tile - 1);
+        CHECK(prove(at / factor < whole(K, factor), b));
+        CHECK_FALSE(prove(at / factor + 1 < whole(K, factor), b));
+        CHECK(prove(at % factor / digit < factor / digit, b));
+        CHECK(simple(at / factor, b) == simple((at - u) / tile / (factor / tile), b));
+        CHECK(simple(at % factor, b) == simple((at - u) / tile % (factor / tile) * tile + u, b));
+    }
+}
+
+TEST_CASE("a quotient of a quotient is one by the product: in order with one by it") {
+    const Expr x = v("x"), y = v("y");
+    Bounds b;
+    b.assume(x * 3 + 2 <= y);
+    CHECK(prove(x / 5 <= y / 15, b));
+    CHECK_FALSE(prove(x / 5 + 1 <= y / 15, b));
+    CHECK_FALSE(prove(x / 4 <= y / 15, b));
+    CHECK_FALSE(prove(x / 5 <= y / 30, b));
+    b.assume(x * 3 + 17 <= y);
+    CHECK(prove(x / 5 + 1 <= y / 15, b));
+}
+
 TEST_CASE("a variable has a value: also where the minimum that uses it is its other operand") {
     const Expr M = extent("M"), window = extent("W") - extent("S");
     Bounds b;
