@@ -305,6 +305,7 @@ TEST_CASE("a fold by fragments gives the bits of its family, at every tail") {
     for (const Case &c : cases()) {
         const TileProgram program = lowered(c, amx());
         CHECK(has_fragments(program.body));
+        CHECK(is_proved(program));
         uint32_t seed = 0;
         const size_t each = c.shapes.size() > 10 ? every(2) : 1;
         for (size_t s = 0; s < c.shapes.size(); s += each) {
