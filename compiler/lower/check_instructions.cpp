@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "algorithms/transform/scopes.h"
 #include "compiler/instructions/families.h"
 #include "compiler/rewrite/fragments.h"
 #include "support/text/error.h"
@@ -11,9 +12,8 @@ namespace tessera {
 
 // A callee has its own.
 static const Numerics &policy_of(const Algorithm &declared, const std::string &stage) {
-    for (const Call &call : declared.calls())
-        if (!call.scope.empty() && stage.starts_with(call.scope + ".")) return policy_of(*call.callee, stage.substr(call.scope.size() + 1));
-    return declared.numerics;
+    const Call *call = call_around(declared, stage);
+    return call ? policy_of(*call->callee, stage.substr(call->scope.size() + 1)) : declared.numerics;
 }
 
 // "16 rows and 16 columns of 32 products".

@@ -4,6 +4,7 @@
 
 #include "algorithms/text/hash.h"
 #include "algorithms/transform/inline_calls.h"
+#include "algorithms/transform/scopes.h"
 #include "schedules/knobs/knob_names.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
@@ -190,9 +191,9 @@ std::map<std::string, Callee> take_callees(const Algorithm &caller, Stages &stag
         Stages others, own;
         if (auto k = stages.find(call.scope); k != stages.end()) callee.in_parallel = runs_in_parallel(call, k->second);
         for (auto &[name, k] : stages) {
-            bool leads = k.place && k.place->kind == Place::Kind::at, inside = leads && is_within(k.place->stage, call.scope);
+            bool leads = k.place && k.place->kind == Place::Kind::at, inside = leads && is_within(k.place->stage, call, caller);
             if (name == call.scope) continue;
-            if (!is_within(name, call.scope)) {
+            if (!is_within(name, call, caller)) {
                 if (inside)
                     throw UserError("schedule.call", name + ": it is placed at " + k.place->stage + "." + k.place->loop + ", inside " +
                                                          once + "; place it at root" + remedy);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/transform/inline_calls.h"
+#include "algorithms/transform/scopes.h"
 #include "schedules/artifact/inherited_fields.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/artifact/read.h"
@@ -28,8 +29,6 @@ struct Arm {
     Fields fields;
     bool is_callees = false;  // some of its conditions are a callee's
 };
-
-bool is_within(const std::string &name, const std::string &scope) { return name.starts_with(scope + "."); }
 
 bool is_use(const FieldPath &path) { return path.size() == 3 && path[0] == "stages" && path[2] == use_knob; }
 
@@ -250,13 +249,13 @@ private:
     }
 
     // Whether the fields say how the stages of a call are computed.
-    static bool says_how(const Fields &said, const std::string &scope, const Algorithm &inlined) {
+    static bool says_how(const Fields &said, const Call &call, const Algorithm &program, const Algorithm &inlined) {
         return std::any_of(said.begin(), said.end(), [&](const auto &f) {
             const FieldPath &path = f.first;
             if (path[0] != "stages" || path[2] == use_knob || path[2] == name_of(Knob::call)) return false;
-            if (!is_pattern(path[1])) return is_within(path[1], scope);
+            if (!is_pattern(path[1])) return is_within(path[1], call, program);
             return std::ranges::any_of(inlined.stages(),
-                                       [&](const Stage &s) { return is_within(s.name, scope) && matches(path[1], s.name); });
+                                       [&](const Stage &s) { return is_within(s.name, call, program) && matches(path[1], s.name); });
         });
     }
 
@@ -305,12 +304,13 @@ private:
         const auto stated = said.find({"stages", call.scope, use_knob});
         Fields inner;  // uses for calls of the callee, in its own names
         for (const auto &[path, field] : said)
-            if (is_use(path) && is_within(path[1], call.scope)) inner[{"stages", path[1].substr(call.scope.size() + 1), use_knob}] = field;
+            if (is_use(path) && is_within(path[1], call, program))
+                inner[{"stages", path[1].substr(call.scope.size() + 1), use_knob}] = field;
         const Extents known = known_extents(call, program, fixed);
         std::optional<Schedule> schedule;
         const bool is_named = stated != said.end() && stated->second.value != no_schedule;
         if (is_named) schedule = used(stated->second, call.scope);
-        else if (stated == said.end() && may_match && rules_.match && !says_how(said, call.scope, inlined))
+        else if (stated == said.end() && may_match && rules_.match && !says_how(said, call, program, inlined))
             schedule = match_for(full, callee, known);
         if (!schedule && (callee.calls().empty() || inner.empty())) return {Arm{}};
         const std::vector<Schedule> chain = schedule ? library_.ancestry(*schedule) : std::vector<Schedule>{Schedule("none")};

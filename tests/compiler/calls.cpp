@@ -6,6 +6,8 @@
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
+#include "algorithms/transform/inline_calls.h"
+#include "algorithms/transform/scopes.h"
 #include "compiler/lower/lower.h"
 #include "tests/compiler/cases.h"
 #include "tests/support/words.h"
@@ -45,6 +47,35 @@ TEST_CASE("a call that is emitted once gives the bits of one that is inlined") {
         }
     }
     CHECK(seen == 5);
+}
+
+TEST_CASE("a call, or a stage, whose name begins with another call's scope is none of that one's") {
+    const auto scaled = [](const std::string &name, double by) {
+        Builder f(name);
+        const Dim N = f.dim("N");
+        return f.output("y", (f.input("x", {N}) * by).named("by") + 1.0).build();
+    };
+    Builder f("both");
+    const Dim N = f.dim("N");
+    const Tile first = f.call("layers", scaled("twice", 2), {f.input("x", {N})})[0];
+    const Tile own = (first * 4.0).named("layers.y.grad");
+    f.output("z", f.call("layers.grad", scaled("thrice", 3), {first})[0] + own);
+    const Algorithm both = f.build();
+    Stages stages;
+    for (const char *call : {"layers", "layers.grad"}) stages[call].call = "once";
+    stages["layers.by"].vector["N"] = 4, stages["layers.y"].vector["N"] = 8;
+    stages["layers.grad.by"].vector["N"] = 16, stages["layers.grad.y"].vector["N"] = 2;
+    const Algorithm kept = inline_calls(both, [](const std::string &) { return true; });
+    CHECK(call_around(kept, "layers.grad.y")->scope == "layers.grad");
+    CHECK(call_around(kept, "layers.y")->scope == "layers");
+    for (const char *name : {"layer.y", "layers.y.grad", "layers.y.grad.partial", "layers"}) CHECK(call_around(kept, name) == nullptr);
+    stages["layers.y.grad"].vector["N"] = 32;
+    const auto callees = take_callees(kept, stages);
+    CHECK(callees.at("layers.grad").stages.at("y").vector.at("N") == 2);
+    CHECK(callees.at("layers.grad").stages.at("by").vector.at("N") == 16);
+    CHECK(callees.at("layers").stages.at("y").vector.at("N") == 8);
+    CHECK(stages.at("layers.y.grad").vector.at("N") == 32);
+    CHECK(stages.size() == 3);
 }
 
 static const Case &case_named(const std::vector<Case> &cases, const std::string &name) {
