@@ -32,7 +32,7 @@ const std::vector<Weight> weights_of_block = {{"norm_attention", {"D"}},  {"quer
 
 // A text is judged and written whole; continuing, there are the bytes behind those whose keys and values a cache has.
 enum class Use { training, judging, writing, continuing };
-// Of the MLP: as all others, or codes of i8 whose last dim is the one that is folded, with a scale for each of their rows.
+// The weights of the MLP: as all others, or codes of i8 whose last dim is the one that is folded, with a scale for each of their rows.
 enum class Mlp { whole, int8 };
 
 std::vector<std::string> dims_of_codes(const Weight &weight) { return {weight.dims[1], weight.dims[0]}; }
@@ -155,7 +155,10 @@ Algorithm encoder(const std::string &name, const Numerics &n, Use use, Mlp mlp =
     const Tile scale = f.input("norm_head", {D}), head = f.input("head", {D, V});
     const Tile logits = dot(rmsnorm(x, scale, D).named("normal"), head, {D}).named("scores");  // (B, S, V)
     if (!has_targets) return f.output("logits", logits, n.compute).build();
-    return f.output("loss", softmax_cross_entropy(logits, targets, V), n.compute).build();
+    const Tile loss = softmax_cross_entropy(logits, targets, V);
+    f.output("loss", loss, n.compute);
+    if (use == Use::training) f.output("scaled", loss * f.parameter("loss_scale", n.compute, above(0)), n.compute);
+    return f.build();
 }
 
 // Codes of the MLP's weights, and their scales.
@@ -172,10 +175,11 @@ Algorithm codes_of_mlp(const Numerics &n) {
     return f.build();
 }
 
-// The loss, and the gradient of each weight, <weight>.grad.
+// The loss, and the gradient of each weight, <weight>.grad, of the loss times loss_scale.
 Algorithm gradients(const Numerics &n) {
     const Algorithm loss = encoder("encoder2", n, Use::training);
     By by;
+    by.of = {"scaled"};
     for (const Tensor &t : loss.tensors)
         if (is_float(t.dtype)) by.by.push_back(t.name);
     Algorithm made = value_and_grad(loss, by);
@@ -183,20 +187,26 @@ Algorithm gradients(const Numerics &n) {
     return made;
 }
 
-// A step of AdamW on all weights as one vector w[N], with moments m and v, by a gradient that is cut to `longest`; `length` is how long it
-// was before.
+// How long a gradient is; infinite or NaN where a number of it is, or is so large that its square is.
+Algorithm length(const Numerics &n) {
+    Builder f("encoder2_length", n);
+    const Dim N = f.dim("N");
+    const Tile g = f.input("g", {N});
+    return f.output("length", sqrt(dot(g, g, {N}).named("squares")), n.compute).build();
+}
+
+// A step of AdamW on all weights as one vector w[N], with moments m and v, by a gradient times `cut`: what clips it, and takes the scale of
+// the loss away.
 Algorithm update(const Numerics &n) {
     Builder f("encoder2_update", n);
     const Dim N = f.dim("N");
     const Tile m = f.state("m", {N}), v = f.state("v", {N}), w = f.state("w", {N}), g = f.input("g", {N});
-    const Tile length = sqrt(dot(g, g, {N}).named("squares")).named("how_long");
-    const Tile longest = f.parameter("longest", n.compute, above(0));
-    const Tile cut = (g * min(longest / max(length, 1e-30), 1.0)).named("cut");                   // (N)
+    const Tile cut = (g * f.parameter("cut", n.compute, above(0))).named("cut_gradient");         // (N)
     const Algorithm adamw = library::adamw(numerics_named(name_of(n.compute)), {{"narrow", 0}});  // masters and moments, whatever is stored
     std::map<std::string, Tile> parameters;
     for (const Parameter &p : adamw.parameters) parameters[p.name] = f.parameter(p.name, p.dtype);
     f.call("adamw", adamw, {m, v, w, cut}, parameters);
-    return f.output("length", length, n.compute).build();
+    return f.build();
 }
 
 }  // namespace
@@ -215,6 +225,7 @@ int main(int argc, char **argv) {
                  [](const Numerics &n) { return encoder("encoder2_loss_int8", n, Use::judging, Mlp::int8); });
     registry.add("encoder2_next_int8", "logits[B, V] of the next byte by an MLP in codes of i8, with a cache",
                  [](const Numerics &n) { return encoder("encoder2_next_int8", n, Use::continuing, Mlp::int8); });
-    registry.add("encoder2_update", "a step of AdamW on all weights w[N], by gradients g[N] that are clipped", update);
+    registry.add("encoder2_length", "how long the gradients g[N] are", length);
+    registry.add("encoder2_update", "a step of AdamW on all weights w[N], by gradients g[N] times a number", update);
     return generator_main(argc, argv, registry);
 }

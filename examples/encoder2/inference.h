@@ -28,7 +28,7 @@ public:
     std::vector<Number> scores(const std::vector<uint8_t> &text);
     // The same without anything kept. std::runtime_error with codes, which only judge and write with a cache.
     std::vector<Number> scores_at_once(const std::vector<uint8_t> &text);
-    // Of a text with more bytes than the encoder has places, half of its places' bytes at a time are left out in front.
+    // Where a text has more bytes than the encoder has places, half of its places' bytes at a time are left out in front.
     size_t begin_of(const std::vector<uint8_t> &text) const;
 
     size_t bytes_of_weights() const;

@@ -1,6 +1,7 @@
 // Trains a causal encoder over bytes on text, goes on with it after whatever ended it, and lets it write.
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +13,9 @@
 namespace fs = std::filesystem;
 
 static constexpr const char *usage =
-    R"(usage: encoder2 train [--steps N] [--every N] [--seed N] [--threads N] [--dropout P] [--rate R] [--text PATH]
-                      [--out FOLDER] [--resume]
+    R"(usage: encoder2 train [--steps N] [--every N] [--seed N] [--threads N] [--dropout P] [--rate R] [--scale E]
+                      [--text PATH] [--out FOLDER] [--resume]
+       encoder2 time [--threads N] [--dropout P] [--text PATH]     (numbers of steps on its input)
        encoder2 quantize [--threads N] [--text PATH] [--out FOLDER]
        encoder2 write [--bytes N] [--seed N] [--threads N] [--out FOLDER] [--int8 | --no-cache] [BEGINNING]
 
@@ -23,6 +25,7 @@ static constexpr const char *usage =
   --threads N    (1); results are the same bits for any number
   --dropout P    how much of what blocks add is left out (0.1)
   --rate R       of learning, after a warm-up of 20 steps (0.003)
+  --scale E      in bf16 the loss of the first step is multiplied by 2^E (0)
   --text PATH    a file or a folder of texts; else those of Debian's package fortunes, of miscfiles, or the licences that every Debian has
   --out FOLDER   of checkpoint.safetensors, loss.csv and loss.svg, and of int8.safetensors, which quantize makes (.)
   --resume       goes on from the checkpoint there, where there is one
@@ -34,7 +37,7 @@ static constexpr const char *usage =
 struct Arguments {
     int64_t steps = 200, every = 50, bytes = 400;
     uint64_t seed = 1;
-    int32_t threads = 1;
+    int32_t threads = 1, scale = 0;
     Recipe recipe;
     fs::path text, out = ".";
     bool resume = false, int8 = false, cache = true;
@@ -78,6 +81,7 @@ static Arguments read(int argc, char **argv) {
         else if (option == "--threads") a.threads = static_cast<int32_t>(number(option, value, 1, 256));
         else if (option == "--dropout") a.recipe.dropout = number(option, value, 0, 0.9);
         else if (option == "--rate") a.recipe.rate = number(option, value, 0, 1);
+        else if (option == "--scale") a.scale = static_cast<int32_t>(number(option, value, 0, 100));
         else if (option == "--text") a.text = value;
         else if (option == "--out") a.out = value;
         else throw Refusal("there is no option " + option);
@@ -96,7 +100,7 @@ static void train(const Arguments &a) {
     fs::create_directories(a.out);
     const fs::path checkpoint = a.out / "checkpoint.safetensors";
     const bool goes_on = a.resume && fs::exists(checkpoint);
-    State state = goes_on ? model.load(checkpoint) : model.initial(a.seed, text.hash);
+    State state = goes_on ? model.load(checkpoint) : model.initial(a.seed, text.hash, a.scale);
     if (state.text != text.hash)
         throw std::runtime_error(checkpoint.string() + " is of another text than " + source.string() +
                                  "; name that by --text, or another --out");
@@ -114,12 +118,34 @@ static void train(const Arguments &a) {
         write_csv(a.out / "loss.csv", state.losses);
         write_svg(a.out / "loss.svg", state.losses);
         const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
+        if (model.is_mixed())
+            std::printf("%s, %lld steps skipped, ", state.precision.is_wide ? "in f32" : "in bf16",
+                        static_cast<long long>(state.precision.skipped));
         std::printf("step %lld: loss %.3f, held-out %.3f, gradient %.2f long, %.1f ms a step\n", static_cast<long long>(step), made.loss,
                     held_out_loss(model, state, text, a), made.length, spent.count() / static_cast<double>(state.losses.size() - first));
         std::fflush(stdout);
     }
     write_csv(a.out / "loss.csv", state.losses);
     write_svg(a.out / "loss.svg", state.losses);
+}
+
+// For each number on the input makes so many steps, and says how long each took, in ms. First it says its sizes: B S L D H E F V.
+static void time_steps(const Arguments &a) {
+    Model model(a.threads);
+    const Text text = read_text(a.text.empty() ? text_of_debian() : a.text);
+    State state = model.initial(a.seed, text.hash, a.scale);
+    for (const int64_t extent : model.sizes()) std::printf("%lld ", static_cast<long long>(extent));
+    std::printf("\n");
+    std::fflush(stdout);
+    for (int64_t steps = 0; std::scanf("%" SCNd64, &steps) == 1;) {
+        while (steps-- > 0) {
+            const auto begin = std::chrono::steady_clock::now();
+            model.advance(state, text.learnt, a.recipe);
+            std::printf("%.4f ", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+        }
+        std::printf("\n");
+        std::fflush(stdout);
+    }
 }
 
 // The MLP's weights in codes of i8, and what that does to the loss.
@@ -163,10 +189,11 @@ int main(int argc, char **argv) {
     const std::string command = argc < 2 ? "" : argv[1];
     try {
         if (command == "train") return train(read(argc, argv)), 0;
+        if (command == "time") return time_steps(read(argc, argv)), 0;
         if (command == "quantize") return quantize(read(argc, argv)), 0;
         if (command == "write") return write(read(argc, argv)), 0;
         if (command == "--help") return std::fputs(usage, stdout), 0;
-        throw Refusal("expected train, quantize or write, got '" + command + "'");
+        throw Refusal("expected train, time, quantize or write, got '" + command + "'");
     } catch (const Refusal &refusal) {
         std::fprintf(stderr, "encoder2: %s\n%s", refusal.what(), usage);
         return 2;

@@ -91,8 +91,23 @@ if(NOT output MATCHES "step 30: loss [0-4]\\.[0-9]+, held-out [0-4]\\.")
   message(FATAL_ERROR "expected a loss below 5 after 30 steps in bf16, got\n${output}")
 endif()
 
+# A scale at which gradients in bf16 overflow: steps are skipped, made in f32 while the scale comes down, and in bf16 again. What is resumed in
+# between goes on so.
+run("overflowing" "${encoder2}" train --steps 40 --every 5 --scale 70 --text "${text}" --out "${WORK}/overflow")
+message("${output}")
+if(NOT output MATCHES "in f32, 4 steps skipped, step 5:.*in bf16, 4 steps skipped, step 40: loss [0-4]\\.[0-9]+, held-out [0-3]\\.")
+  message(FATAL_ERROR "expected four steps skipped, then some in f32, then bf16, got\n${output}")
+endif()
+run("beginning to overflow" "${encoder2}" train --steps 12 --scale 70 --text "${text}" --out "${WORK}/resumed")
+run("going on in f32" "${encoder2}" train --steps 40 --resume --text "${text}" --out "${WORK}/resumed")
+execute_process(COMMAND "${CMAKE_COMMAND}" -E compare_files "${WORK}/overflow/checkpoint.safetensors" "${WORK}/resumed/checkpoint.safetensors"
+  RESULT_VARIABLE differs)
+if(differs)
+  message(FATAL_ERROR "the run that went on in f32 is another one")
+endif()
+
 foreach(wrong IN ITEMS "train|--steps|many|expected a number" "train|--text|${CMAKE_CURRENT_LIST_FILE}|bytes of text; expected at least"
-    "train|--resume|--text|${SOURCE}/algorithms/build|--out|${WORK}/whole|is of another text" "rest|expected train, quantize or write")
+    "train|--resume|--text|${SOURCE}/algorithms/build|--out|${WORK}/whole|is of another text" "rest|expected train, time, quantize or write")
   string(REPLACE "|" ";" wrong "${wrong}")
   list(POP_BACK wrong expected)
   execute_process(COMMAND "${encoder2}" ${wrong} RESULT_VARIABLE result ERROR_VARIABLE errors OUTPUT_QUIET)

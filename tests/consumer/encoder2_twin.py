@@ -173,4 +173,5 @@ def main(first, losses, text, steps, B, S, rate_of_dropout):
     print(f"{steps} losses, from {theirs[0]:.4f} to {theirs[int(steps) - 1]:.4f}: at most {worst:.2e} off, relative")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
