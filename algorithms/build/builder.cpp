@@ -265,6 +265,26 @@ std::vector<Expr> Builder::operands(const Monoid &monoid, const std::vector<Tile
     return values;
 }
 
+Expr Builder::rounded_operand(const Expr &value) {
+    const Multiply multiply = algorithm_.numerics.multiply;
+    const Expr rounded = as_operand(value, multiply);
+    const Expr &of = value.kind() == ExprKind::cast ? value->args[0] : value;
+    const bool is_element = of.kind() == ExprKind::load && !of->guarded && !of->args.empty();
+    if (multiply != Multiply::bf16 || !is_element || equal(rounded, value)) return rounded;
+    const Tensor *declared = algorithm_.find_tensor(of->name);
+    if (declared && declared->role == Role::state) return rounded;  // it may be written before it is read again
+    const std::string name = of->name + "_bf16";
+    std::vector<Expr> all;
+    const std::vector<std::string> dims = dims_of(of->name);
+    for (const std::string &d : dims) all.push_back(variable(d));
+    const Expr element = cast(DType::bf16, cast(DType::f32, load(of->name, of.type(), all)));
+    const Stage *same = algorithm_.find_stage(name);
+    const auto *map = same ? std::get_if<Map>(&same->body) : nullptr;
+    if (same ? !map || !equal(map->values[0].value, element) : algorithm_.find_tensor(name) != nullptr) return rounded;
+    if (!same) algorithm_.steps.emplace_back(Stage{name, dims, Map(element), {}, SpanScope::current()});
+    return cast(DType::f32, load(name, DType::bf16, of->args));
+}
+
 // A stage that takes the name of the first tile that is named after it.
 std::vector<Tile> Builder::make_fold(const Stage &made) {
     Stage stage = map_monoid(made, [&](const Monoid &m) { return with_identity_of_elements(m, inputs_of(made)); });
@@ -301,11 +321,8 @@ std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &i
     for (const std::string &d : all)
         if (!contains(over, d) && !contains(extra, d)) dims.push_back(d);
     std::vector<Expr> values = operands(monoid, inputs, all);
-    if (algorithm_.numerics.tf32 && monoid.name == "dot")
-        for (Expr &value : values) {
-            const bool was_narrow = value.kind() == ExprKind::cast && is_narrow_float(value->args[0].type());  // ten bits or fewer
-            if (value.type() == DType::f32 && !was_narrow) value = round_tf32(value);
-        }
+    if (monoid.name == "dot")
+        for (Expr &value : values) value = rounded_operand(value);
     return make_fold({fresh(monoid.name), dims, Reduce{monoid, over, std::move(values), where ? where.value() : Expr(), {}}});
 }
 

@@ -172,6 +172,9 @@ private:
     bool name_result(const Tile &tile, const std::string &name);
     Tile materialized(const Tile &tile, const std::string &name);
     std::vector<Expr> operands(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &dims);
+    // What a fold multiplies as the policy rounds it; an element of a tensor becomes one of a stage that has all of them in bf16, which
+    // matrix instructions read as it lies.
+    Expr rounded_operand(const Expr &value);
     void has_effect(Effect effect, const std::string &subject, const std::string &what);
     std::vector<Tile> make_fold(const Stage &stage);
     std::vector<std::string> dims_of(const std::string &tensor) const;

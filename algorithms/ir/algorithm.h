@@ -422,6 +422,8 @@ Monoid moments_monoid(DType type);
 // A power of two: 1 up to 2^47 (of f64 2^495), where no sum of 2^31 squares of differences overflows, and beyond 2^-82 (2^-530), with which
 // squares are not so small that they lose digits.
 Expr near_scale(const Expr &largest);
+// An operand of a product, of f32, as the policy rounds it; itself where it was widened from a type whose numbers the product takes all.
+Expr as_operand(const Expr &x, Multiply multiply);
 // The monoid whose identity is that of the inputs' elements: of max over casts of i8, -128, which the result of a fold of nothing may be
 // cast to. It is the same fold of one element and of more.
 Monoid with_identity_of_elements(Monoid monoid, const std::vector<Expr> &inputs);

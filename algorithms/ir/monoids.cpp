@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "algorithms/functions/conversions.h"
 #include "algorithms/functions/functions.h"
 #include "algorithms/ir/algorithm.h"
 #include "support/text/error.h"
@@ -197,6 +198,15 @@ Monoid with_identity_of_elements(Monoid m, const std::vector<Expr> &inputs) {
         if (identity == whole.parts[0].identity && equal(m.step[0], whole.step[0]) && equal(m.combine[0], whole.combine[0]))
             identity = Scalar::of_integer(type, end), m.batch.clear(), m.batch_parts.clear();  // its pass begins at the wider one
     return m;
+}
+
+Expr as_operand(const Expr &x, Multiply multiply) {
+    if (multiply == Multiply::full || x.type() != DType::f32) return x;
+    if (x.kind() == ExprKind::cast && is_float(x->args[0].type())) {
+        const DTypeTraits &stored = traits_of(x->args[0].type());
+        if (stored.mantissa <= (multiply == Multiply::tf32 ? 10 : traits_of(DType::bf16).mantissa) && stored.exponent <= 8) return x;
+    }
+    return multiply == Multiply::tf32 ? round_tf32(x) : cast(DType::f32, cast(DType::bf16, x));
 }
 
 Monoid online_softmax_monoid(DType type, const std::string &value_dim) {

@@ -26,6 +26,15 @@ const char *name_of(WeightFormat format) {
     throw InternalError("weights of no format");
 }
 
+const char *name_of(Multiply multiply) {
+    switch (multiply) {
+    case Multiply::full: return "full";
+    case Multiply::tf32: return "tf32";
+    case Multiply::bf16: return "bf16";
+    }
+    throw InternalError("products of no kind");
+}
+
 static Numerics narrow(const std::string &name, DType storage) {
     Numerics n;
     n.name = name, n.storage = storage;
@@ -42,9 +51,11 @@ static const std::vector<Numerics> &all_numerics() {
         inference.name = "inference", inference.weights = WeightFormat::f8e4m3fn;
         nvfp4.name = "nvfp4", nvfp4.weights = WeightFormat::nvfp4;
         int8.name = "int8", int8.weights = WeightFormat::i8;
-        Numerics tf32 = narrow("tf32", DType::f32);
-        tf32.tf32 = true;
-        return std::vector<Numerics>{{}, f64, bf16, narrow("f16", DType::f16), training, inference, int8, nvfp4, tf32};
+        Numerics tf32 = narrow("tf32", DType::f32), fast_bf16 = narrow("fast_bf16", DType::f32), bf16_products = bf16;
+        tf32.multiply = Multiply::tf32, fast_bf16.multiply = bf16_products.multiply = Multiply::bf16;
+        fast_bf16.denormals = Denormals::any, bf16_products.name = "bf16_products";
+        return std::vector<Numerics>{{},   f64,       bf16,         narrow("f16", DType::f16), training, inference, int8, nvfp4,
+                                     tf32, fast_bf16, bf16_products};
     }();
     return all;
 }
@@ -89,8 +100,8 @@ void check(const Numerics &n) {
     if (n.accumulate != n.compute)
         fail(std::string("it computes in ") + name_of(n.compute) + " and accumulates in " + name_of(n.accumulate) +
              ", and nothing widens or narrows by itself. Do both in f64.");
-    if (n.tf32 && n.accumulate != DType::f32)
-        fail(std::string("expected to accumulate in f32 where products are of tf32, got ") + name_of(n.accumulate) +
+    if (n.multiply != Multiply::full && n.accumulate != DType::f32)
+        fail(std::string("expected to accumulate in f32 where products are of ") + name_of(n.multiply) + ", got " + name_of(n.accumulate) +
              ". Leave \"multiply\" out.");
     if (n.rounding != Rounding::nearest_even || n.saturate)
         for (DType kept : {n.output_type(), n.state_type()})
@@ -114,7 +125,7 @@ std::string weaker_in(const Numerics &inner, const Numerics &outer) {
     };
     narrower("computes", inner.compute, outer.compute);
     narrower("accumulates", inner.accumulate, outer.accumulate);
-    if (inner.tf32 && !outer.tf32) all.push_back("multiplies in tf32");
+    if (inner.multiply > outer.multiply) all.push_back(std::string("multiplies in ") + name_of(inner.multiply));
     if (outer.denormals == Denormals::gradual && inner.denormals != Denormals::gradual)
         all.push_back(std::string("has denormals '") + name_of(inner.denormals) + "', not 'gradual'");
     if (outer.denormals == Denormals::flushed && inner.denormals != Denormals::flushed)
@@ -129,7 +140,7 @@ std::string text_of(const Numerics &n) {
     if (n.weights != WeightFormat::storage) text += std::string(", weights ") + name_of(n.weights);
     text += std::string(", compute ") + name_of(n.compute) + ", accumulate " + name_of(n.accumulate) + ", " + name_of(n.rounding);
     if (n.saturate) text += ", saturate";
-    if (n.tf32) text += ", multiply tf32";
+    if (n.multiply != Multiply::full) text += std::string(", multiply ") + name_of(n.multiply);
     if (n.denormals != Denormals::gradual) text += std::string(", denormals ") + name_of(n.denormals);
     return text;
 }

@@ -22,6 +22,12 @@ enum class WeightFormat : uint8_t { storage, i8, f8e4m3fn, nvfp4 };
 constexpr WeightFormat weight_formats[] = {WeightFormat::storage, WeightFormat::i8, WeightFormat::f8e4m3fn, WeightFormat::nvfp4};
 const char *name_of(WeightFormat format);  // "storage", "i8", "f8e4m3fn", "nvfp4"
 
+// How operands of products are rounded where a fold adds them up in f32, as matrix instructions take them: not at all, to the 10 bits of
+// mantissa of TF32 (round_tf32), or to bf16.
+enum class Multiply : uint8_t { full, tf32, bf16 };
+constexpr Multiply multiplies[] = {Multiply::full, Multiply::tf32, Multiply::bf16};
+const char *name_of(Multiply multiply);  // "full", "tf32", "bf16"
+
 struct Numerics {
     std::string name = "f32";
     DType storage = DType::f32;     // of inputs, and of outputs and states where these are not given
@@ -33,7 +39,7 @@ struct Numerics {
     std::optional<DType> outputs = {}, states = {};
     WeightFormat weights = WeightFormat::storage;
     Denormals denormals = Denormals::gradual;
-    bool tf32 = false;  // folds `dot` of f32 round their operands to TF32 (round_tf32), as tensor cores do
+    Multiply multiply = Multiply::full;  // in folds by dot; attention's weights are all of one fold where they are rounded to bf16
 
     DType output_type() const { return outputs.value_or(storage); }
     DType state_type() const { return states.value_or(storage); }
@@ -41,13 +47,14 @@ struct Numerics {
 };
 
 // f32, f64, bf16, f16: storage of that type. training: bf16, with states (master weights, moments) in f32. inference: bf16, with weights in
-// f8e4m3fn. nvfp4: bf16, with weights in NVFP4. tf32: f32, with products of operands in TF32.
+// f8e4m3fn. nvfp4: bf16, with weights in NVFP4. tf32, fast_bf16: f32, with products of operands in TF32 or in bf16.
+// bf16_products: bf16, with all products of operands in it.
 // UserError numerics.unknown.
 Numerics numerics_named(const std::string &name);
 std::vector<std::string> numerics_names();
 
 // UserError numerics.policy: a name that folders and files cannot have; a type that is no float; computing or adding up in other types than
-// f32 and f64, in two of them, or in one that does not hold every stored value; tf32 with f64; rounding that a cast of f64 to f32 has not.
+// f32 and f64, in two of them, or in one that does not hold every stored value; operands narrowed that are added up in f64; rounding that a cast of f64 to f32 has not.
 void check(const Numerics &policy);
 
 // For a callee whose results other callees take: they are kept as inputs are.

@@ -113,7 +113,7 @@ static json write(const Numerics &n) {
               {"denormals", name_of(n.denormals)}};
     if (n.outputs) j["outputs"] = name_of(*n.outputs);
     if (n.states) j["states"] = name_of(*n.states);
-    if (n.tf32) j["multiply"] = "tf32";
+    if (n.multiply != Multiply::full) j["multiply"] = name_of(n.multiply);
     if (n.weights != WeightFormat::storage) j["weights"] = name_of(n.weights);
     return j;
 }

@@ -151,12 +151,7 @@ Numerics numerics_from_json(const JsonReader &r) {
     if (const auto given = r.find("accumulate")) n.accumulate = dtype(*given);
     if (const auto given = r.find("rounding")) n.rounding = named(*given, "rounding", roundings);
     if (const auto given = r.find("saturate")) n.saturate = given->truth();
-    if (const auto given = r.find("multiply")) {
-        const std::string kind = given->text();
-        if (kind != "full" && kind != "tf32")
-            given->fail("json.value", "there is no way to multiply '" + given->quotable() + "'; expected 'full' or 'tf32'.");
-        n.tf32 = kind == "tf32";
-    }
+    if (const auto given = r.find("multiply")) n.multiply = named(*given, "way to multiply", multiplies);
     n.denormals = Denormals::any;
     if (const auto given = r.find("denormals")) n.denormals = named(*given, "way with denormals", denormals_all);
     r.located([&] { check(n); });
@@ -271,7 +266,7 @@ private:
         if (is_float(type) && !(is_arithmetic(type) && size_of(type) > size_of(a_.numerics.accumulate))) type = a_.numerics.accumulate;
         if (!is_arithmetic(type) || type == DType::boolean || type == DType::index || (*row == "welford" && !is_float(type)))
             r.fail("json.value", which + " folds no " + name_of(type) + "; cast its inputs.");
-        if (a_.numerics.tf32 && *row == "dot" && type == DType::f32)
+        if (a_.numerics.multiply != Multiply::full && *row == "dot" && type == DType::f32)
             r.fail("json.value", which + " rounds what it multiplies in the policy '" + a_.numerics.name +
                                      "', which JSON says in its inputs; write the monoid as an object, and its inputs rounded.");
         const Monoid m = standard_monoids[static_cast<size_t>(row - names.begin())].make(type);

@@ -60,8 +60,40 @@ TEST_CASE("tf32: products round their operands to ten bits of mantissa, and noth
     CHECK(run({1 + unit / 2}, {1}).at("sum").values()[0] == 1 + unit / 2);
     CHECK(algorithm_from_json(to_json(a)).numerics == a.numerics);
     CHECK(text_of(read(with(mine, {{"storage", "f32"}, {"multiply", "tf32"}}))).find("multiply tf32") != std::string::npos);
-    check_words([&] { read(with(mine, {{"multiply", "tf19"}})); }, {"/multiply", "'tf19'", "'full' or 'tf32'"});
+    check_words([&] { read(with(mine, {{"multiply", "tf19"}})); }, {"/multiply", "'tf19'", "expected one of full, tf32, bf16"});
     check_words([&] { read(with(mine, {{"compute", "f64"}, {"multiply", "tf32"}})); }, {"error[numerics.policy]", "tf32", "f64"});
+}
+
+TEST_CASE("bf16 products round what a dot multiplies, and the weights and values of online softmax") {
+    const Numerics policy = numerics_named("fast_bf16");
+    Builder f("mean", policy);
+    const Dim T = f.dim("T"), E = f.dim("E");
+    const Tile s = f.input("s", {T}), v = f.input("v", {T, E});
+    f.output("dot", dot(s, s, {T}));
+    const Algorithm a = f.output("y", online_softmax(s, v, T, E)).build();
+    const auto run = [&](std::vector<double> scores, std::vector<double> values) {
+        const auto n = static_cast<int64_t>(scores.size());
+        return evaluate(a, {{"s", Array(DType::f32, {n}, scores)}, {"v", Array(DType::f32, {n, 1}, values)}});
+    };
+    const double unit = 0x1p-7;
+    CHECK(run({1 + unit / 2}, {1}).at("dot").values()[0] == 1);
+    CHECK(run({1}, {1 + 3 * unit / 2}).at("y").values()[0] == 1 + 2 * unit);
+    // Weights are rounded where they multiply, and their sum is of those that are not.
+    const double w = std::exp(-1.0f), rounded = cast(DType::bf16, constant(DType::f32, w))->value.real;
+    CHECK(run({0, -1}, {0, 1}).at("y").values()[0] == Approx(rounded / (1 + w)).epsilon(1e-6));
+    CHECK(rounded != Approx(w).epsilon(1e-4));
+    CHECK(algorithm_from_json(to_json(a)).numerics == policy);
+    // What is stored in bf16, or in less, is multiplied as it is.
+    Builder g("product", numerics_named("bf16_products"));
+    const Dim N = g.dim("N");
+    const Tile x = g.input("x", {N}), w8 = g.input("w", {N}, DType::f8e4m3fn), h = g.input("h", {N}, DType::f16);
+    g.output("y", dot(x, w8, {N})), g.output("z", dot(x, h, {N}));
+    const Algorithm b = g.build();
+    std::vector<std::string> folded;
+    for (const Stage &stage : b.stages())
+        if (auto *reduce = std::get_if<Reduce>(&stage.body))
+            for (const Expr &e : reduce->inputs) folded.push_back(to_string(e));
+    CHECK(join(folded) == "f32(x[N]), f32(w[N]), f32(x[N]), f32(h_bf16[N])");
 }
 
 TEST_CASE("a policy is read from a file, and what is left out is as the file's form says") {
