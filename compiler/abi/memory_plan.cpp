@@ -6,7 +6,6 @@
 
 #include "compiler/abi/workspace.h"
 #include "compiler/tile/fragments.h"
-#include "runtime/abi/tessera.h"
 #include "support/containers/alternatives.h"
 
 namespace tessera {
@@ -39,8 +38,6 @@ void find_lives(MemoryPlan &plan) {
 
 bool meet(const PlannedBuffer &a, const PlannedBuffer &b) { return a.first <= b.last && b.first <= a.last; }
 
-int64_t rounded(int64_t bytes) { return (bytes + TESS_WORKSPACE_ALIGNMENT - 1) / TESS_WORKSPACE_ALIGNMENT * TESS_WORKSPACE_ALIGNMENT; }
-
 // A plan's buffers laid out in some order: each behind those before it that it meets.
 class Orders {
 public:
@@ -58,7 +55,7 @@ public:
             int64_t begin = 0;
             for (size_t j = 0; j < i; j++)
                 if (meets_[order[i]][order[j]]) begin = std::max(begin, ends_[order[j]]);
-            ends_[order[i]] = begin + rounded(bytes_[order[i]]);
+            ends_[order[i]] = begin + aligned(bytes_[order[i]]);
             most = std::max(most, ends_[order[i]]);
         }
         return most;
@@ -133,7 +130,7 @@ int64_t largest_live(const MemoryPlan &plan, const std::vector<int64_t> &bytes) 
     int64_t most = 0;
     for (size_t part = 0; part < plan.parts.size(); part++) {
         int64_t live = 0;
-        for (size_t b : plan.live_in(part)) live += rounded(bytes[b]);
+        for (size_t b : plan.live_in(part)) live += aligned(bytes[b]);
         most = std::max(most, live);
     }
     return most;
@@ -155,7 +152,7 @@ MemoryPlan plan_memory(const TileProgram &program) {
     for (size_t b = 1; b < plan.buffers.size(); b++) plan.buffers[b].behind = {b - 1};
     const std::vector<int64_t> bytes = sizes_of(plan, program, {});
     int64_t apart = 0;
-    for (int64_t size : bytes) apart += rounded(size);
+    for (int64_t size : bytes) apart += aligned(size);
     Orders orders(plan.buffers, bytes);
     const std::vector<size_t> order = orders.best(largest_live(plan, bytes));
     if (apart - orders.total(order) < least_saving) return plan;
@@ -181,9 +178,9 @@ MemoryLayout layout_of(const MemoryPlan &plan, const TileProgram &program, const
     layout.bytes = sizes_of(plan, program, extents);
     for (size_t b = 0; b < plan.buffers.size(); b++) {
         int64_t begin = 0;
-        for (size_t other : plan.buffers[b].behind) begin = std::max(begin, layout.begins[other] + rounded(layout.bytes[other]));
+        for (size_t other : plan.buffers[b].behind) begin = std::max(begin, layout.begins[other] + aligned(layout.bytes[other]));
         layout.begins.push_back(begin);
-        layout.total = std::max(layout.total, begin + rounded(layout.bytes[b]));
+        layout.total = std::max(layout.total, begin + aligned(layout.bytes[b]));
     }
     layout.largest_live = largest_live(plan, layout.bytes);
     return layout;

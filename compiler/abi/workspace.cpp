@@ -21,4 +21,6 @@ Expr workspace_bytes(const Buffer &buffer) {
     return select(count < Expr(beyond), size == 1 ? count : count * size, refused);
 }
 
+int64_t aligned(int64_t bytes) { return (bytes + TESS_WORKSPACE_ALIGNMENT - 1) / TESS_WORKSPACE_ALIGNMENT * TESS_WORKSPACE_ALIGNMENT; }
+
 }  // namespace tessera

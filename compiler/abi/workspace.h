@@ -8,4 +8,7 @@ namespace tessera {
 // asks for more than the runtime ever grants (runtime/abi/kernel.h), and the runtime reports it.
 Expr workspace_bytes(const Buffer &buffer);
 
+// Up to where the next buffer may begin: TESS_WORKSPACE_ALIGNMENT.
+int64_t aligned(int64_t bytes);
+
 }  // namespace tessera

@@ -7,6 +7,7 @@
 
 #include "compiler/abi/memory_plan.h"
 #include "compiler/abi/workspace.h"
+#include "compiler/abi/workspace_need.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -44,15 +45,9 @@ public:
     Memory(const TileProgram &program, const TileProgram &top, const Extents &extents)
         : program_(program), top_(top), extents_(extents), plan_(plan_memory(program)), layout_(layout_of(plan_, program, extents)) {}
 
-    // For a run at these extents.
-    int64_t shared_bytes() const {
-        int64_t most = layout_.total;
-        for (size_t part = 0; part < plan_.parts.size(); part++) most = std::max(most, end_of_live(part) + scratch(part).shared);
-        return most;
-    }
-
     std::string text() const {
-        std::string text = fmt::format("{}: {} bytes of workspace", program_.name, shared_bytes());
+        std::string text =
+            fmt::format("{}: {} bytes of workspace", program_.name, workspace_need(program_, top_.programs, extents_).shared);
         int64_t apart = 0;
         for (int64_t bytes : layout_.bytes) apart += bytes;
         if (plan_.shares) text += fmt::format(" for buffers of {} bytes; {} at most live at a time", apart, layout_.largest_live);
@@ -65,12 +60,6 @@ private:
     const Extents extents_;
     const MemoryPlan plan_;
     const MemoryLayout layout_;
-
-    int64_t end_of_live(size_t part) const {
-        int64_t end = plan_.shares ? 0 : layout_.total;
-        for (size_t b : plan_.live_in(part)) end = std::max(end, layout_.begins[b] + layout_.bytes[b]);
-        return end;
-    }
 
     Scratch scratch(size_t part) const {
         Scratch all;
@@ -87,7 +76,7 @@ private:
                 std::find_if(top_.programs.begin(), top_.programs.end(), [&](const TileProgram &p) { return p.name == invoke->program; });
             require(callee != top_.programs.end(), "what is invoked is there");
             int64_t &most = in_task ? all.worker : all.shared;
-            most = std::max(most, Memory(*callee, top_, extents).shared_bytes());
+            most = std::max(most, workspace_need(*callee, top_.programs, extents).shared);
         }
         const auto *loop = std::get_if<Loop>(node.get());
         for (const TileBody *body : bodies_of(*node))
