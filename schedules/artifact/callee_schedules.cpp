@@ -136,6 +136,7 @@ public:
             std::vector<Arm> below = callees_of(program, inlined, fixed, said, scope, may_match);
             const Fields inherited = is_made_of_another ? inherited_by_roles(said, inlined, fixed) : Fields{};
             for (Arm &arm : below) {
+                give_way_to_roles(arm.fields, inherited);
                 arm = together(arm, {{}, inherited});
                 const bool is_plain = when.empty() && arm.when.empty();
                 give_way_to_patterns(arm.fields, said, inlined);
@@ -246,6 +247,14 @@ private:
                 return f.first[0] == "stages" && inlined.find_stage(f.first[1]) && matches_path(address, f.first);
             });
         }
+    }
+
+    // A stage that uses a schedule by its role takes nothing of the one that its call uses.
+    static void give_way_to_roles(Fields &below, const Fields &inherited) {
+        std::set<std::string> stages;
+        for (const auto &[path, field] : inherited)
+            if (path[0] == "stages") stages.insert(path[1]);
+        std::erase_if(below, [&](const auto &f) { return f.first[0] == "stages" && stages.count(f.first[1]) > 0; });
     }
 
     // Whether the fields say how the stages of a call are computed.

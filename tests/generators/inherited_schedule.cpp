@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
@@ -13,9 +14,21 @@ using namespace tessera::test;
 
 namespace {
 
+// Layers of `linear`, each with weights of its own.
+Algorithm stack(const Numerics &numerics) {
+    Builder f("stack", numerics);
+    const Dim M = f.dim("M"), D = f.dim("D", 16), E = f.dim("E", 16), L = f.dim("L");
+    const std::vector<Tile> arguments = {f.input("x", {M, D}), f.input("w", {L, D, E}), f.input("b", {L, E})};
+    return f.output("y", f.repeat("layers", library::linear(numerics), {.dim = "L", .carried = {{"x", "y"}}}, arguments)[0]).build();
+}
+
 Registry registry() {
     Registry all = sample_registry();
     all.add("linear", "y[M, N] = x[M, K] w[K, N] + b[N]", library::linear);
+    all.add("stack", "y[M, E] = L layers of linear", stack);
+    all.add_schedule([] {
+        return Schedule("stack/mine").stage("layers", StageKnobs().use("linear/mine"));
+    });
     all.add_schedule([] {
         return Schedule("linear/mine")
             .stage("acc", StageKnobs().place("y.tile").micro({{"M", 4}, {"N", 16}}).vector({{"N", 8}}))
@@ -38,6 +51,15 @@ TEST_CASE("a gradient takes the schedule that its product takes, and says of eac
     const Outcome right = stock_generator("verify linear --grad x w b --target avx2 --quiet");
     INFO(right.err);
     CHECK(right.code == 0);
+}
+
+TEST_CASE("a stage with a role takes nothing of the schedule that its call would take") {
+    for (const char *inherit : {"stack/mine", "none"}) {
+        const Outcome fields = run({"show", "stack", "--grad", "x", "w", "--target", "avx2", "--what", "fields", "--inherit", inherit});
+        INFO(fields.err);
+        CHECK(fields.code == 0);
+        CHECK_THAT(fields.out, Catch::Contains("/stages/layers.acc/micro/M"));
+    }
 }
 
 TEST_CASE("--inherit names the schedule, or none; --made-of says of what an algorithm in a file was made") {
