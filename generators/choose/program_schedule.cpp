@@ -9,6 +9,7 @@
 
 #include "algorithms/text/hash.h"
 #include "algorithms/transform/bind_extents.h"
+#include "algorithms/transform/one_stage.h"
 #include "generators/choose/callees.h"
 #include "schedules/artifact/merge.h"
 #include "support/processes/limited_process.h"
@@ -96,29 +97,6 @@ void share_effort(std::vector<Task> &tasks) {
     for (Task &t : tasks) t.effort = std::clamp(t.points * static_cast<double>(tasks.size()) / std::max(all, 1.0), least, 1.0);
 }
 
-// A fold among a program's own stages, as an algorithm: what earlier steps made is its input.
-Algorithm alone(const Algorithm &program, const Stage &fold) {
-    std::set<std::string> read;
-    const auto add_read = [&](const Expr &e) {
-        if (e.defined())
-            walk(e, [&](const Expr &n) {
-                if (n.kind() == ExprKind::load) read.insert(n->name);
-            });
-    };
-    for (const Expr &e : expressions_of(fold)) add_read(e);
-    for (const Dim &d : program.dims) add_read(d.size);
-    Algorithm made = program;
-    made.name = program.name + "." + fold.name;
-    made.steps = {fold}, made.outputs = names_of_results(fold), made.tensors.clear(), made.checks.clear();
-    const auto add = [&](const std::vector<Tensor> &tensors) {
-        for (const Tensor &t : tensors)
-            if (read.count(t.name)) made.tensors.push_back(t);
-    };
-    add(program.tensors);
-    for (const Step &step : program.steps) add(std::visit([](const auto &s) { return results_of(s); }, step));
-    return made;
-}
-
 std::vector<const Stage *> own_folds(const Algorithm &program) {
     std::vector<const Stage *> folds;
     for (const Stage &stage : program.stages())
@@ -203,7 +181,7 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     const auto add_folds = [&](const Algorithm &program, const Extents &fixed, const Extents &open) {
         for (const Stage *fold : own_folds(program)) {
             if (&program == &declared && uses.count(fold->name)) continue;
-            const auto kernel = std::make_shared<const Algorithm>(alone(program, *fold));
+            const auto kernel = std::make_shared<const Algorithm>(one_stage(program, *fold));
             const Key key = key_of(*kernel, fixed);
             if (folds.insert(key).second) tasks.push_back(task_of(key, {{kernel, fixed, open, {}, 1, false, {}}}));
         }
@@ -233,7 +211,7 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
         if (&program == &declared && !uses.empty()) known.insert(dynamic.begin(), dynamic.end());
         KnobsByStage stages = vectors(program, known, target);
         for (const Stage *fold : own_folds(program))
-            if (const auto it = derived.find(key_of(alone(program, *fold), fixed)); with_folds && it != derived.end())
+            if (const auto it = derived.find(key_of(one_stage(program, *fold), fixed)); with_folds && it != derived.end())
                 stages.insert(it->second.begin(), it->second.end());
         const bool uses_any = &program == &declared && !uses.empty();
         if (uses_any)

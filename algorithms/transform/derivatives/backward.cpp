@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/index/prove.h"
+#include "algorithms/transform/derivatives/compute_again.h"
 #include "algorithms/transform/derivatives/linearize.h"
 #include "support/text/error.h"
 
@@ -22,15 +23,60 @@ Backward::Backward(Request request, BackwardKind kind)
              [this](const std::string &name) { return p_.fresh(name); },
              {request_.f.outputs.begin(), request_.f.outputs.end()}} {}
 
-Algorithm Backward::run() {
+void Backward::make() {
     add_primal(RoundWiring());
+    forward_ = p_.made.steps.size();
     seed();
     transpose_all();
     if (kind_ == BackwardKind::value_and_grad) p_.made.outputs = request_.f.outputs;
     for (const Source &s : request_.by) p_.made.outputs.push_back(add_output(s, Program::type_at_interface(s.dtype)));
+}
+
+Algorithm Backward::run() {
+    make();
+    const std::vector<Copy> copies =
+        compute_again(p_, forward_, [&](const std::string &stage) { return !request_.residuals.saves(stage, false); });
     p_.drop_unneeded(kind_ == BackwardKind::value_and_grad);
+    take_names_of_gone(p_, copies);
     if (kind_ == BackwardKind::transpose) check_linear(request_, p_.made);
     return p_.finished();
+}
+
+ForwardPart Backward::run_forward_part() {
+    make();
+    ForwardPart part = part_of({p_.made.steps.begin(), p_.made.steps.begin() + static_cast<std::ptrdiff_t>(forward_)});
+    std::set<std::string> forward, read;
+    for (const Step &step : part.algorithm.steps)
+        for (const Tensor &t : std::visit([](const auto &s) { return results_of(s); }, step)) forward.insert(t.name);
+    p_.drop_unneeded(false);
+    for (const Step &step : p_.made.steps) {
+        const std::vector<Tensor> results = std::visit([](const auto &s) { return results_of(s); }, step);
+        if (std::none_of(results.begin(), results.end(), [&](const Tensor &t) { return forward.count(t.name) > 0; }))
+            read.merge(reads_of(step));
+    }
+    for (ForwardStage &s : part.stages)
+        for (const Tensor &t : results_of(s.stage)) s.is_read |= read.count(t.name) > 0;
+    return part;
+}
+
+ForwardPart Backward::part_of(const std::vector<Step> &steps) const {
+    ForwardPart part;
+    part.algorithm = request_.f;
+    part.algorithm.steps = steps;
+    part.within = within_;
+    std::map<std::string, size_t> makers;
+    for (const Step &step : steps) {
+        const auto *stage = std::get_if<Stage>(&step);
+        if (!stage) continue;
+        ForwardStage made{request_.prefix + stage->name, *stage, {}, false, !can_be_computed_again(*stage, steps)};
+        std::set<size_t> reads;
+        for (const std::string &name : reads_of(step))
+            if (const auto maker = makers.find(name); maker != makers.end()) reads.insert(maker->second);
+        made.reads.assign(reads.begin(), reads.end());
+        for (const Tensor &t : results_of(*stage)) makers[t.name] = part.stages.size();
+        part.stages.push_back(std::move(made));
+    }
+    return part;
 }
 
 void Backward::add_primal(const RoundWiring &wiring) {

@@ -20,6 +20,8 @@ public:
 
     Algorithm run();
     RoundBackward run_round(const RoundWiring &wiring);
+    ForwardPart run_forward_part();
+    ForwardBackward run_apart();
 
 private:
     struct LinearCall {
@@ -43,6 +45,8 @@ private:
     LinearScope scope_;
     std::vector<LinearStep> linear_;
     std::map<std::string, std::vector<Contribution>> given_;  // to tensors
+    size_t forward_ = 0;                                      // steps of the forward part
+    std::vector<ForwardPart> within_;
 
     // Forward.
     void add_primal(const RoundWiring &wiring);
@@ -50,6 +54,8 @@ private:
     void add_rounds(const Call &call);
     void add_by_rule(const Call &call);
     void seed();
+    void make();
+    ForwardPart part_of(const std::vector<Step> &steps) const;
     std::string seed_by_input(const std::string &of, const std::vector<std::string> &dims, DType type, const std::string &name);
 
     // Backward, stages: backward.cpp.

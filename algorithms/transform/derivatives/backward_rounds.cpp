@@ -87,6 +87,7 @@ RoundBackward Backward::run_round(const RoundWiring &wiring) {
         if (c.input.empty()) p_.made.outputs.push_back(p_.zeros(type_of(c.output), dims_of(c.output), c.output + ".grad.before").name);
         made.carried_out.push_back(c.input.empty() ? p_.made.outputs.back() : made.gradients.at(c.input));
     }
+    made.part = part_of(request_.f.steps);
     p_.drop_unneeded(false);
     p_.drop_unread_inputs({made.carried_in.begin(), made.carried_in.end()});
     made.callee = p_.finished();
@@ -101,9 +102,14 @@ void Backward::add_rounds(const Call &given) {
     Request round = of_round(given, call.active);
     round.residuals = request_.residuals, round.prefix = request_.prefix + given.scope + ".";
     for (const Stage &stage : given.callee->stages())
-        if (request_.residuals.saves(round.prefix + stage.name))
+        if (request_.residuals.saves(round.prefix + stage.name, true))
             for (const Tensor &t : results_of(stage)) call.wiring.saved.insert(t.name);
     call.backward = round_backward(round, call.wiring);
+    ForwardPart part = call.backward.part;
+    part.call = given;
+    for (ForwardStage &s : part.stages)
+        for (const Tensor &t : results_of(s.stage)) s.is_read |= call.backward.callee.find_tensor(t.name) != nullptr;
+    within_.push_back(std::move(part));
     // Each round leaves what it is carried, which is gone behind it, and what is saved.
     Call forward = given;
     Program callee(*given.callee, given.callee->name);

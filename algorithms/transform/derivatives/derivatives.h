@@ -21,6 +21,7 @@
 //   derivative.scalar    value_and_grad of what is not one number
 //   derivative.linear    transpose of what is not linear in what was named
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,21 +30,24 @@
 
 namespace tessera {
 
-// What backward rounds find of what rounds computed. Of a stage that is saved each round leaves its results, stacked; any other is computed
-// again, from what the round was given. Both give the same bits.
+// What the backward part finds of what the forward part computed. A stage that is saved is kept until then: in a call that repeats each
+// round leaves its results, stacked. Any other is computed again just before it is read, from what is saved or computed again, and in a
+// call that repeats from what the round was given. All give the same bits.
 struct Residuals {
     struct Choice {
         std::string stages;  // "layers.up.acc"; "layers.*": any characters in place of each '*'
         bool save = true;
     };
-    std::vector<Choice> choices = {};  // the first that fits; where none does, the stage is computed again
-    bool saves(const std::string &stage) const;
+    std::vector<Choice> choices = {};            // the first that fits
+    std::map<std::string, int64_t> groups = {};  // calls that repeat and whose rounds are put in groups before, as checkpoint does
+    // Whether the stage is saved. Where no choice fits: stages of calls that repeat are computed again, others are saved.
+    bool saves(const std::string &stage, bool is_of_round) const;
 };
 
 struct By {
     std::vector<std::string> by = {};  // inputs, states and parameters; empty: all that are floats and reach `of`
     std::vector<std::string> of = {};  // outputs; empty: all that are floats
-    Residuals residuals = {};          // of calls that repeat
+    Residuals residuals = {};
 };
 
 // f's outputs, then y.tangent of each of `of` that changes, from f's inputs, then x.tangent of each of `by`. A tangent has its tensor's
@@ -60,6 +64,17 @@ Algorithm value_and_grad(const Algorithm &f, const By &by = {});
 
 // The same without f's outputs, named f.grad.
 Algorithm grad(const Algorithm &f, const By &by = {});
+
+// The gradient as two algorithms. `forward`, named f.forward, gives f's outputs, and beside them what the backward part reads of its
+// stages: `residuals`, by the names of their tensors, of which some may be outputs of f. `backward`, named f.backward, takes these, y.grad
+// of each of `of` and those of f's inputs that it reads, and gives x.grad of each of `by`, the bits of vjp(f, by). What residuals do not
+// save `backward` computes again, and what has rows whose number data tells (ragged dims). UserErrors as vjp; derivative.write also where
+// `backward` would read a state that `forward` writes.
+struct ForwardBackward {
+    Algorithm forward, backward;
+    std::vector<std::string> residuals;
+};
+ForwardBackward forward_backward(const Algorithm &f, const By &by = {});
 
 // The adjoint of an algorithm that is linear in these inputs (all of them, where none is named): inputs y.grad, outputs x.grad, and the
 // inner product of y.grad with f(x) is that of x.grad with x. Other inputs are coefficients. Named f.transpose.

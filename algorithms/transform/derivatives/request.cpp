@@ -81,6 +81,7 @@ Request of_round(const Call &call, const RoundActivity &round) {
 Request checked(const Algorithm &given, const By &asked) {
     Request request;
     request.f = with_kept_calls_alone(given);
+    for (const auto &[scope, every] : asked.residuals.groups) request.f = checkpoint(request.f, scope, every);
     request.residuals = asked.residuals;
     std::vector<Source> sources;
     std::vector<std::string> names, outputs;
@@ -139,10 +140,10 @@ Request checked(const Algorithm &given, const By &asked) {
 
 namespace tessera {
 
-bool Residuals::saves(const std::string &stage) const {
+bool Residuals::saves(const std::string &stage, bool is_of_round) const {
     for (const Choice &c : choices)
         if (differentiation::fits(c.stages, stage)) return c.save;
-    return false;
+    return !is_of_round;
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/transform/derivatives/forward_part.h"
 #include "algorithms/transform/derivatives/program.h"
 #include "algorithms/transform/derivatives/request.h"
 
@@ -35,6 +36,7 @@ struct RoundBackward {
     std::vector<std::string> carried_out;                // likewise
     std::map<std::string, std::string> cotangents;       // by output
     std::map<std::string, std::string> sums, gradients;  // by what the derivative is by
+    ForwardPart part;                                    // of which nobody says what is read
 };
 RoundBackward round_backward(const Request &round, const RoundWiring &wiring);
 

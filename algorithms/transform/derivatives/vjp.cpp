@@ -14,4 +14,12 @@ Algorithm transpose(const Algorithm &f, const std::vector<std::string> &linear_i
     return Backward(checked(f, {linear_in, {}}), BackwardKind::transpose).run();
 }
 
+ForwardBackward forward_backward(const Algorithm &f, const By &by) { return Backward(checked(f, by), BackwardKind::vjp).run_apart(); }
+
+ForwardPart forward_part(const Algorithm &f, const By &by) {
+    By all = by;
+    all.residuals.choices = {{"*", true}};
+    return Backward(checked(f, all), BackwardKind::vjp).run_forward_part();
+}
+
 }  // namespace tessera
