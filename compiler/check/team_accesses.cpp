@@ -1,5 +1,6 @@
 #include "compiler/check/team_accesses.h"
 
+#include "compiler/tile/fragments.h"
 #include "support/containers/alternatives.h"
 
 namespace tessera {
@@ -18,7 +19,7 @@ const std::string *TouchedBuffers::conflict(const TouchedBuffers &later) const {
 }
 
 void TeamAccesses::enter(const Alloc &alloc) {
-    if (alloc.buffer.space == Space::registers) private_.insert(alloc.buffer.name);
+    if (alloc.buffer.space == Space::registers || alloc.buffer.space == Space::fragment) private_.insert(alloc.buffer.name);
 }
 
 void TeamAccesses::read(const Expr &e, TouchedBuffers &touched) const {
@@ -39,6 +40,10 @@ TouchedBuffers TeamAccesses::touched_in(const TileBody &body) const {
     walk(body, [&](const TileNode &node) {
         for (const Expr &e : expressions_of(node)) read(e, all);
         if (auto store = store_of(node); store && !private_.count(store->buffer)) all.written.insert(store->buffer);
+        if (auto *move = std::get_if<Move>(&node)) {
+            if (!private_.count(move->to.buffer)) all.written.insert(move->to.buffer);
+            if (move->from && !private_.count(move->from->buffer)) all.read.insert(move->from->buffer);
+        }
         if (auto *alloc = std::get_if<Alloc>(&node)) own.insert(alloc->buffer.name);
     });
     for (const std::string &b : own) all.read.erase(b), all.written.erase(b);
@@ -85,7 +90,14 @@ void TeamAccesses::accesses_of(const TileBody &body, const EnclosingScope &scope
                        [&](const Guard &n) {
                            accesses_of(n.then, inside(scope, n.condition), all), accesses_of(n.otherwise, inside(scope, !n.condition), all);
                        },
-                       [](const LeafNode auto &) {},
+                       [&](const Move &n) {
+                           // The elements alone, whatever type they have.
+                           accesses_of(expand(n, DType::f32), scope, all);
+                       },
+                       [](const Fragment &) {},
+                       [](const Prefetch &) {},
+                       [](const Barrier &) {},
+                       [](const Invoke &) {},
                    },
                    *node);
     }

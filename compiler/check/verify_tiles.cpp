@@ -56,8 +56,9 @@ private:
     Bounds dim_facts;  // of dims and parameters alone
     Bounds facts;
     std::set<std::string> dims, writable, states, stored;
-    std::string thread;  // the variable of the thread loop that is open
+    std::string thread;  // the variable of the loop over threads or warps that is open
     Expr threads;        // its count
+    LoopKind step_kind = LoopKind::thread;
     std::map<std::string, DType> parameters;
     struct Declared {
         Buffer buffer;
@@ -264,6 +265,10 @@ private:
     void visit(const Loop &loop) {
         check(loop.count);
         if (!gpu && of_gpu(loop.kind)) fail(std::string(name_of(loop.kind)) + " loops are not for " + program.target);
+        const bool is_step = traits_of(loop.kind).threads > 0;
+        for (LoopKind outer : loops)
+            if (is_step && traits_of(outer).threads > 0)
+                fail(std::string("a ") + name_of(loop.kind) + " loop is inside a " + name_of(outer) + " loop");
         for (LoopKind outer : loops)
             if (of_gpu(loop.kind) && of_gpu(outer) && outer >= loop.kind)
                 fail(std::string("a ") + name_of(loop.kind) + " loop is inside a " + name_of(outer) + " loop");
@@ -278,9 +283,9 @@ private:
             fail("the streamed loop " + loop.variable + " is more than a copy of elements side by side");
         size_t first = accesses.size(), depth = loops.size();
         loops.push_back(loop.kind);
-        if (loop.kind == LoopKind::thread) thread = loop.variable, threads = loop.count;
-        if (loop.kind == LoopKind::thread && (!loop.count.is_constant() || !std::count(loops.begin(), loops.end(), LoopKind::block)))
-            fail("the thread loop " + loop.variable + " has no constant count or is in no block");
+        if (is_step) thread = loop.variable, threads = loop.count, step_kind = loop.kind;
+        if (is_step && (!loop.count.is_constant() || !std::count(loops.begin(), loops.end(), LoopKind::block)))
+            fail("the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " has no constant count or is in no block");
         if (loop.kind == LoopKind::block) shared_bytes = 0;
         note_ranges(loop.variable, loop.count, loop.body);
         // An earlier iteration may have stored what a later one reads.
@@ -293,7 +298,7 @@ private:
             inside = scope;
             visit(loop.body);
         });
-        if (loop.kind == LoopKind::thread) thread.clear();
+        if (is_step) thread.clear();
         loops.pop_back();
         if (traits_of(loop.kind).at_once && !loop.count.is_constant(1)) check_races(loop, inside, first, depth);
         // What is inside the loop's own buffers is of no interest outside.
@@ -302,8 +307,10 @@ private:
                        accesses.end());
     }
 
-    // Registers that live across thread loops: their first axis is the thread.
-    bool of_thread(const Declared &d) const { return gpu && d.buffer.space == Space::registers && !d.in_thread; }
+    // Registers and fragments that live across steps of a block: their first axis is the thread or the warp.
+    bool of_thread(const Declared &d) const {
+        return gpu && (d.buffer.space == Space::registers || d.buffer.space == Space::fragment) && !d.in_thread;
+    }
 
     void check_thread(const std::string &name, const std::vector<Expr> &index) const {
         auto it = buffers.find(name);
@@ -487,6 +494,14 @@ private:
         stack_bytes -= bytes;
     }
 
+    // A fragment of those extents, behind the axis of warps where each of these has one.
+    bool is_fragment(const Buffer &b, const std::vector<int64_t> &extents) const {
+        const size_t own = of_thread(buffers.at(b.name)) ? 1 : 0;
+        bool fits = b.space == Space::fragment && b.extents.size() == extents.size() + own;
+        for (size_t i = 0; fits && i < extents.size(); i++) fits = b.extents[i + own].is_constant(extents[i]);
+        return fits;
+    }
+
     // One side of a Move: a fragment as a whole, or a box of memory, each of whose elements is accessed.
     void move(const BufferView &view, const Move &n, bool is_store) {
         const Buffer &b = find(view.buffer);
@@ -494,9 +509,11 @@ private:
         if (!is_store && !stored.count(b.name) && !surely_never_runs(scope)) fail(what + " is read before anything is stored to it");
         if (is_store && is_given(b) && !writable.count(b.name)) fail(what + " is an input");
         if (b.space == Space::fragment) {
-            bool fits = view.is_whole() && b.extents.size() == n.box.size();
-            for (size_t i = 0; fits && i < n.box.size(); i++) fits = b.extents[i].is_constant(n.box[i]);
-            if (!fits) fail(what + " is a fragment of another shape");
+            if (!is_fragment(b, n.box) || view.is_whole() == of_thread(buffers.at(b.name))) fail(what + " is a fragment of another shape");
+            for (size_t i = 0; i < view.axes.size(); i++)
+                if (view.axes[i].of != i + 1 || !view.axes[i].step.is_constant(1) || !view.first[i + 1].is_constant(0))
+                    fail(what + " is a fragment and not moved whole");
+            if (!view.is_whole()) check_thread(b.name, view.first);
             return;
         }
         if (view.first.size() != b.extents.size() || view.axes.size() != n.box.size()) fail(what + " has another rank than its box");
@@ -514,8 +531,15 @@ private:
         });
     }
 
+    // On a GPU those of a family of warps alone, in a step that warps take.
+    void check_step_of_warps() const {
+        if (!gpu) return;
+        if (target_named(program.target).arch != Arch::cuda) fail("fragments are not for " + program.target);
+        if (thread.empty() || step_kind != LoopKind::warp) fail("a fragment is used outside of steps of warps");
+    }
+
     void visit(const Move &n) {
-        if (gpu) fail("fragments are not for " + program.target);
+        check_step_of_warps();
         const Buffer &to = find(n.to.buffer);
         const bool from_fragment = n.from && find(n.from->buffer).space == Space::fragment;
         if (from_fragment == (to.space == Space::fragment)) fail(to.name + " is moved to, and not between a fragment and memory");
@@ -528,15 +552,19 @@ private:
     void visit(const Fragment &n) {
         const Instruction *family = find_family(n.family);
         if (!family || !has_fragments(*family)) fail("there is no family " + n.family + " that has fragments");
-        if (!is_on(*family, program.features)) fail(program.target + " has no instruction of " + n.family);
+        check_step_of_warps();
+        if (gpu != (family->scope == ExecutionScope::warp) || !is_on(*family, program.features))
+            fail(program.target + " has no instruction of " + n.family);
         auto check_role = [&](const std::string &name, FragmentRole role) {
             const Buffer &b = find(name);
             const std::vector<int64_t> extents = fragment_extents(*family, role);
-            bool fits = b.space == Space::fragment && b.dtype == fragment_type(*family, role) && b.extents.size() == extents.size();
-            for (size_t i = 0; fits && i < extents.size(); i++) fits = b.extents[i].is_constant(extents[i]);
-            if (!fits) fail(name + " is no fragment of " + n.family + " in its place");
+            const bool is_of_warp = of_thread(buffers.at(name));
+            if (!is_fragment(b, extents) || b.dtype != fragment_type(*family, role) ||
+                is_of_warp != (role == FragmentRole::accumulator && n.warp.defined()))
+                fail(name + " is no fragment of " + n.family + " in its place");
             if (!stored.count(name) && !surely_never_runs(scope)) fail(name + " is read before anything is stored to it");
         };
+        if (n.warp.defined()) check(n.warp), check_thread(n.accumulator, {n.warp});
         check_role(n.accumulator, FragmentRole::accumulator), check_role(n.a, FragmentRole::a), check_role(n.b, FragmentRole::b);
         if (fragments > family->registers)
             fail(std::to_string(fragments) + " fragments are alive, and " + n.family + " has " + std::to_string(family->registers) +

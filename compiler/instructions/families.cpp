@@ -12,7 +12,7 @@ static std::deque<Instruction> &table() {
     static std::deque<Instruction> all = {built_in_families::fma(),      built_in_families::mul_add(),  built_in_families::dot2(),
                                           built_in_families::dot4(),     built_in_families::amx_bf16(), built_in_families::amx_u8s8(),
                                           built_in_families::amx_s8s8(), built_in_families::smmla(),    built_in_families::usmmla(),
-                                          built_in_families::bfmmla()};
+                                          built_in_families::bfmmla(),   built_in_families::mma_bf16(), built_in_families::mma_s8()};
     return all;
 }
 

@@ -40,6 +40,8 @@ Instruction amx_s8s8();
 Instruction smmla();
 Instruction usmmla();
 Instruction bfmmla();
+Instruction mma_bf16();
+Instruction mma_s8();
 
 }  // namespace built_in_families
 

@@ -15,7 +15,10 @@ bool is_on(const Instruction &family, const std::vector<std::string> &features) 
     return needs.empty() || std::any_of(needs.begin(), needs.end(), [&](const std::string &f) { return contains(features, f); });
 }
 
-bool is_on(const Instruction &family, const Target &target) { return is_on(family, target.features); }
+bool is_on(const Instruction &family, const Target &target) {
+    if (family.scope != ExecutionScope::thread) return target.arch == Arch::cuda;
+    return is_on(family, target.features);
+}
 
 bool is_emitted(const Instruction &family) { return family.c.native || family.vectors; }
 
@@ -33,6 +36,12 @@ std::vector<int64_t> fragment_extents(const Instruction &family, FragmentRole ro
 
 DType fragment_type(const Instruction &family, FragmentRole role) {
     return role == FragmentRole::accumulator ? family.accumulator : role == FragmentRole::a ? family.first : family.second;
+}
+
+int64_t elements_of_thread(const Instruction &family, FragmentRole role) {
+    int64_t elements = 1;
+    for (int64_t extent : fragment_extents(family, role)) elements *= extent;
+    return elements / 32;
 }
 
 InstructionCost cost_of(const Instruction &family, const Target &target) { return family.cost ? family.cost(target) : InstructionCost(); }

@@ -58,6 +58,19 @@ struct FragmentForm {
     std::string native = {};  // C: the intrinsic that takes the numbers of three tiles; a value of the bytes of vectors `sum`, `a` and `b`
 };
 
+// How a family of warps is written in PTX, whose threads hold the elements of fragments in registers of 32 bits.
+struct WarpForm {
+    // Which element of a fragment a thread has as its i-th, over variable("lane") < 32 and variable("i"): row and product of a, column and
+    // product of b, row and column of accumulators (NVIDIA, PTX ISA, "Matrix Fragments for mma").
+    struct Held {
+        Expr first, second;
+    };
+    std::string instruction;  // "mma.sync.aligned.…"
+    Held a, b, accumulator;
+    // Whether ldmatrix loads fragments of a and b whose rows lie side by side.
+    bool has_ldmatrix = false;
+};
+
 struct Instruction {
     std::string name;
     InstructionShape shape = {};
@@ -82,6 +95,9 @@ struct Instruction {
     // For processors with these features, where no first element is more than `largest`; undefined: there is none.
     std::function<VectorForm(const std::vector<std::string> &features, int64_t largest)> vectors = {};
     std::optional<FragmentForm> fragments = {};
+    std::optional<WarpForm> warp = {};
+    // Whether its vendor publishes what it computes. Where not, the meaning is a model, and its results are judged by a bound on errors.
+    bool is_exact = true;
 };
 
 // Whether its step is a node of its own over fragments (Fragment, compiler/tile/tile_program.h).
@@ -90,6 +106,8 @@ bool has_fragments(const Instruction &family);
 enum class FragmentRole : uint8_t { accumulator, a, b };
 std::vector<int64_t> fragment_extents(const Instruction &family, FragmentRole role);
 DType fragment_type(const Instruction &family, FragmentRole role);
+// How many elements of a fragment a thread of a warp holds.
+int64_t elements_of_thread(const Instruction &family, FragmentRole role);
 
 bool is_on(const Instruction &family, const std::vector<std::string> &features);
 bool is_on(const Instruction &family, const Target &target);

@@ -394,7 +394,15 @@ private:
     }
 
     // What both mean, by ordinary nodes.
-    Action compile(const Move &n) { return expanded(expand(n, tensors[static_cast<size_t>(position_of(n.to.buffer))].dtype)); }
+    Action compile(const Move &n) {
+        Action all = expanded(expand(n, tensors[static_cast<size_t>(position_of(n.to.buffer))].dtype));
+        if (!options.observer) return all;
+        return [this, &n, all = std::move(all)] {
+            options.observer->begins(n);
+            all();
+            options.observer->ends(n);
+        };
+    }
     Action compile(const Fragment &n) { return expanded(expand(n)); }
     Action expanded(TileBody nodes) {
         return [actions = compile(expansions.emplace_back(std::move(nodes)))] {

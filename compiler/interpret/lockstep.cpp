@@ -15,7 +15,8 @@ namespace tessera {
 namespace {
 
 constexpr int64_t warp_threads = 32, banks = 32, bank_bytes = 4, sector_bytes = 32;
-constexpr int32_t everyone = -1;  // all threads of a block at once
+constexpr int32_t everyone = -1;    // all threads of a block at once
+constexpr int32_t first_warp = -2;  // the warp w, whose threads do something together, is first_warp - w
 
 struct Enough {};  // hazards
 
@@ -72,7 +73,7 @@ public:
     void enters(const Loop &loop, int64_t) override {
         if (loop.kind == LoopKind::block) {
             begin_launch(loop);
-        } else if (loop.kind == LoopKind::thread) {
+        } else if (traits_of(loop.kind).threads > 0) {
             warp_ = -1;
             in_thread_loop_ = true;
             arrivals_.clear();
@@ -88,6 +89,8 @@ public:
             path_.assign(1, 0);
             if (warp_ != thread_ / warp_threads) count_warp();
             warp_ = thread_ / warp_threads;
+        } else if (loop.kind == LoopKind::warp) {
+            thread_ = first_warp - static_cast<int32_t>(iteration);
         } else if (thread_ >= 0) {
             path_.back() = (path_[path_.size() - 2] * 1000003 + static_cast<uint64_t>(iteration) + 1) * 0x9e3779b97f4a7c15ULL;
         }
@@ -98,7 +101,7 @@ public:
             kernel_ = -1;
             return;
         }
-        if (loop.kind == LoopKind::thread) {
+        if (traits_of(loop.kind).threads > 0) {
             count_warp();
             check_arrivals(loop);
             thread_ = everyone;
@@ -117,6 +120,12 @@ public:
         }
         epoch_++;
         kernel().barriers++;
+    }
+
+    void begins(const Move &) override { is_moving_ = true, moved_.clear(); }
+    void ends(const Move &move) override {
+        is_moving_ = false;
+        if (options_.counts && kernel_ >= 0 && !moved_.empty()) count(move);
     }
 
     void allocated(const Buffer &buffer, const TensorView &view) override {
@@ -174,6 +183,15 @@ private:
     std::vector<uint64_t> path_;
     std::unordered_map<Key, WarpAccess, HashKey> warp_accesses_;
 
+    // The elements of a box in memory that a warp moves.
+    struct Moved {
+        const Region *region;
+        int64_t address;
+        bool is_store;
+    };
+    bool is_moving_ = false;
+    std::vector<Moved> moved_;
+
     KernelCounts &kernel() { return report.kernels[static_cast<size_t>(kernel_)]; }
 
     void begin_launch(const Loop &loop) {
@@ -186,7 +204,8 @@ private:
             made.threads = 1;
             walk(loop.body, [&](const TileNode &node) {
                 const auto *inner = std::get_if<Loop>(&node);
-                if (inner && inner->kind == LoopKind::thread) made.threads = std::max(made.threads, inner->count->value.integer);
+                if (const int each = inner ? traits_of(inner->kind).threads : 0)
+                    made.threads = std::max(made.threads, inner->count->value.integer * each);
                 const auto *alloc = std::get_if<Alloc>(&node);
                 if (!alloc || alloc->buffer.space != Space::shared) return;
                 int64_t bytes = size_of(alloc->buffer.dtype);
@@ -223,9 +242,10 @@ private:
         if (kernel_ < 0) return;  // between launches everything has arrived
         Region *region = region_of(site, element);
         if (region && region->is_own) return;
-        if (region && region->space == Space::registers) return check_own(*region, element, site);
+        if (region && traits_of(region->space).of_thread) return check_own(*region, element, site);
         if (!region) return;
-        if (options_.counts && thread_ >= 0) note(*region, site, element, is_store);
+        if (is_moving_) moved_.push_back({region, element - region->begin, is_store});
+        else if (options_.counts && thread_ >= 0) note(*region, site, element, is_store);
         const auto position = static_cast<size_t>((element - region->begin) / region->element_bytes);
         Cell &cell = region->cells[position];
         const Touch now{epoch_, block_, thread_, site};
@@ -251,12 +271,17 @@ private:
     void check_own(const Region &region, const std::byte *element, int site) {
         const int64_t each = static_cast<int64_t>(region.cells.size()) / std::max<int64_t>(1, region.view.extents[0]);
         const auto position = (element - region.begin) / region.element_bytes;
-        if (each == 0 || position / each == thread_) return;
-        add_hazard(fmt::format("kernel {}: {} {} {}, which is in registers of thread {}", kernel().kernel, who(thread_),
-                               sites_[static_cast<size_t>(site)], element_text(region, static_cast<size_t>(position)), position / each));
+        const int64_t own = thread_ <= first_warp ? first_warp - thread_ : thread_;
+        if (each == 0 || position / each == own) return;
+        add_hazard(fmt::format("kernel {}: {} {} {}, which is in registers of {} {}", kernel().kernel, who(thread_),
+                               sites_[static_cast<size_t>(site)], element_text(region, static_cast<size_t>(position)),
+                               thread_ <= first_warp ? "warp" : "thread", position / each));
     }
 
-    static std::string who(int32_t thread) { return thread == everyone ? "every thread" : "thread " + std::to_string(thread); }
+    static std::string who(int32_t thread) {
+        if (thread == everyone) return "every thread";
+        return thread <= first_warp ? "warp " + std::to_string(first_warp - thread) : "thread " + std::to_string(thread);
+    }
 
     static std::string element_text(const Region &region, size_t position) {
         std::string text;
@@ -307,8 +332,33 @@ private:
         warp_accesses_.clear();
     }
 
-    void count(const WarpAccess &access) {
-        const int64_t bytes = access.region->element_bytes;
+    // An operand is loaded by matrices of 8 rows of 16 bytes, each of which is a turn without conflicts; an accumulator by elements, of
+    // which a lane has two neighbours in each half of the rows (compiler/instructions/mma.cpp).
+    void count(const Move &move) {
+        const int64_t columns = move.box.back(), rows = static_cast<int64_t>(moved_.size()) / columns;
+        const int64_t bytes = moved_[0].region->element_bytes;
+        WarpAccess access{moved_[0].region, moved_[0].is_store, {}};
+        if (bytes == 4) {
+            for (int64_t i = 0; i < static_cast<int64_t>(moved_.size()) / warp_threads; i++) {
+                access.addresses.clear();
+                for (int64_t lane = 0; lane < warp_threads; lane++) {
+                    const int64_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+                    access.addresses.push_back(moved_[static_cast<size_t>(row * columns + column)].address);
+                }
+                count(access, bytes);
+            }
+            return;
+        }
+        const int64_t each = 16 / bytes;
+        for (int64_t first = 0; first < columns; first += each)
+            for (int64_t row = 0; row < rows; row++) access.addresses.push_back(moved_[static_cast<size_t>(row * columns + first)].address);
+        count(access, 16);
+    }
+
+    void count(const WarpAccess &access) { count(access, access.region->element_bytes); }
+
+    // `bytes`: of what a thread, or a row, has.
+    void count(const WarpAccess &access, int64_t bytes) {
         KernelCounts &k = kernel();
         if (access.region->space == Space::shared) {
             WarpAccesses &all = access.is_store ? k.shared_stores : k.shared_reads;

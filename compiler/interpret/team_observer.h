@@ -16,6 +16,9 @@ public:
     virtual void iterates(const Loop &loop, int64_t iteration) = 0;
     virtual void leaves(const Loop &loop) = 0;
     virtual void waits(const Barrier &barrier) = 0;
+    // A Move begins and ends; in between it reads and stores the elements of its box, row by row.
+    virtual void begins(const Move &move) = 0;
+    virtual void ends(const Move &move) = 0;
     // A buffer begins to live, at `view`, and holds nothing.
     virtual void allocated(const Buffer &buffer, const TensorView &view) = 0;
     // An element of the tensor is read or stored. Nothing is told of what a guard keeps from being read or stored.

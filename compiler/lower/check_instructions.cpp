@@ -72,6 +72,9 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
                    "knob "
                    "(null)." +
                    did_you_mean(*k.instruction, family_names()));
+        if (family->scope != ExecutionScope::thread)
+            refuse("the instruction family " + family->name +
+                   " is of warps, which tile programs have and schedules do not lay out. Delete the knob (null).");
         if (!is_on(*family, target)) {
             std::vector<std::string> own;
             for (const Instruction &i : families())

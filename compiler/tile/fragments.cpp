@@ -55,6 +55,10 @@ bool has_whole_rows(const BufferView &view, const std::vector<int64_t> &box, con
     return true;
 }
 
+BufferView fragment_of_warp(const std::string &buffer, const Expr &warp) {
+    return {buffer, {warp, Expr(0), Expr(0)}, {{1, Expr(1)}, {2, Expr(1)}}};
+}
+
 std::vector<std::string> buffers_of(const Move &move) {
     std::vector<std::string> all = {move.to.buffer};
     if (move.from) all.push_back(move.from->buffer);
@@ -81,9 +85,11 @@ TileBody expand(const Fragment &step) {
         operands.push_back(load(step.a, family.first, element_of(family, FragmentRole::a, m, Expr(k))));
         operands.push_back(load(step.b, family.second, element_of(family, FragmentRole::b, n, Expr(k))));
     }
-    const Expr sum = load(step.accumulator, family.accumulator, {m, n});
+    std::vector<Expr> at = {m, n};
+    if (step.warp.defined()) at.insert(at.begin(), step.warp);
+    const Expr sum = load(step.accumulator, family.accumulator, at);
     return in_loops({"%m", "%n"}, {family.shape.m, family.shape.n},
-                    {tile_node(Compute{step.accumulator, {m, n}, apply(family, sum, operands), Expr()})});
+                    {tile_node(Compute{step.accumulator, at, apply(family, sum, operands), Expr()})});
 }
 
 bool has_fragments(const TileBody &body) {

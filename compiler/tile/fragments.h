@@ -15,6 +15,9 @@ std::vector<Expr> element_of(const Instruction &family, FragmentRole role, const
 // alone has neighbours.
 bool has_whole_rows(const BufferView &view, const std::vector<int64_t> &box, const Buffer &buffer, bool is_dense);
 
+// One warp's of the fragments that live across the steps of a block's warps, whose first axis is the warp.
+BufferView fragment_of_warp(const std::string &buffer, const Expr &warp);
+
 // The buffers that the node names.
 std::vector<std::string> buffers_of(const Move &move);
 std::vector<std::string> buffers_of(const Fragment &step);

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-enum class LoopKind : uint8_t { serial, unrolled, vector, streamed, parallel, block, thread };
+enum class LoopKind : uint8_t { serial, unrolled, vector, streamed, parallel, block, warp, thread };
 enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared, fragment };
 
 struct LoopTraits {
@@ -17,16 +17,18 @@ struct LoopTraits {
     bool may_call;     // programs may be invoked in it
     bool of_parts;     // an iteration is a part of the work, as large as others: some of them tell of all
     bool on_cpu, on_gpu;
+    int threads;  // of a block that take one iteration together, where the loop is a step that the block takes; else 0
 };
 
 inline constexpr std::array loop_traits = {
-    LoopTraits{LoopKind::serial, "for", false, false, true, true, true, true},
-    LoopTraits{LoopKind::unrolled, "unrolled", false, true, false, false, true, true},
-    LoopTraits{LoopKind::vector, "vector", true, true, false, false, true, true},
-    LoopTraits{LoopKind::streamed, "streamed", true, false, false, false, true, false},
-    LoopTraits{LoopKind::parallel, "parallel", true, false, true, true, true, false},
-    LoopTraits{LoopKind::block, "block", true, false, false, true, false, true},
-    LoopTraits{LoopKind::thread, "thread", true, false, false, false, false, true},
+    LoopTraits{LoopKind::serial, "for", false, false, true, true, true, true, 0},
+    LoopTraits{LoopKind::unrolled, "unrolled", false, true, false, false, true, true, 0},
+    LoopTraits{LoopKind::vector, "vector", true, true, false, false, true, true, 0},
+    LoopTraits{LoopKind::streamed, "streamed", true, false, false, false, true, false, 0},
+    LoopTraits{LoopKind::parallel, "parallel", true, false, true, true, true, false, 0},
+    LoopTraits{LoopKind::block, "block", true, false, false, true, false, true, 0},
+    LoopTraits{LoopKind::warp, "warp", true, false, false, false, false, true, 32},
+    LoopTraits{LoopKind::thread, "thread", true, false, false, false, false, true, 1},
 };
 static_assert(loop_traits.size() == static_cast<size_t>(LoopKind::thread) + 1, "each kind of loop has its row");
 

@@ -52,7 +52,8 @@ bool same(const Move &a, const Move &b) {
     return same(a.to, b.to) && a.from.has_value() == b.from.has_value() && (!a.from || same(*a.from, *b.from)) && a.box == b.box;
 }
 bool same(const Fragment &a, const Fragment &b) {
-    return a.family == b.family && a.accumulator == b.accumulator && a.a == b.a && a.b == b.b;
+    return a.family == b.family && a.accumulator == b.accumulator && a.a == b.a && a.b == b.b && a.warp.defined() == b.warp.defined() &&
+           (!a.warp.defined() || same(a.warp, b.warp));
 }
 
 bool same_node(const TileNode &a, const TileNode &b) {
@@ -117,7 +118,10 @@ private:
         if (n.from) add(*n.from);
         for (int64_t extent : n.box) add(static_cast<uint64_t>(extent));
     }
-    void take(const Fragment &n) { add(n.family), add(n.accumulator), add(n.a), add(n.b); }
+    void take(const Fragment &n) {
+        add(n.family), add(n.accumulator), add(n.a), add(n.b);
+        if (n.warp.defined()) add(n.warp);
+    }
     void take(const Invoke &n) { add(n.program), add(n.arguments), add(n.extents), add(n.parameters); }
 };
 

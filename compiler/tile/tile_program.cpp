@@ -48,7 +48,9 @@ void each_expression(Is<Move> auto &n, const auto &visit) {
     each_of_view(n.to, visit);
     if (n.from) each_of_view(*n.from, visit);
 }
-void each_expression(Is<Fragment> auto &, const auto &) {}
+void each_expression(Is<Fragment> auto &n, const auto &visit) {
+    if (n.warp.defined()) visit(n.warp);
+}
 void each_expression(Is<Invoke> auto &n, const auto &visit) {
     for (auto &view : n.arguments) each_of_view(view, visit);
     for (auto &[name, e] : n.extents) visit(e);
@@ -199,7 +201,10 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        out += indent + "move " + to_string(n.to) + " <- " + (n.from ? to_string(*n.from) : "0") + " of " +
                               join(box, " x ") + "\n";
                    },
-                   [&](const Fragment &n) { out += indent + n.family + " " + n.accumulator + " += " + n.a + " * " + n.b + "\n"; },
+                   [&](const Fragment &n) {
+                       const std::string warp = n.warp.defined() ? "[" + to_string(n.warp) + "]" : "";
+                       out += indent + n.family + " " + n.accumulator + warp + " += " + n.a + " * " + n.b + "\n";
+                   },
                },
                node);
 }

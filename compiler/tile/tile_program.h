@@ -4,7 +4,7 @@
 //
 //   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
 //   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke | Move | Fragment
-//   Loop        := variable, count, kind, node*      serial, unrolled, vector, streamed, parallel, block, thread
+//   Loop        := variable, count, kind, node*      serial, unrolled, vector, streamed, parallel, block, warp, thread
 //   Compute     := buffer[index…] = value where guard
 //   Copy        := the same for a value that is one load
 //   Prefetch       := buffer[index…]                      asks for a cache line; the element need not exist
@@ -16,7 +16,7 @@
 //
 // Expressions are those of algorithms/expr/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index for
 // each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is dense and
-// row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread loops are independent
+// row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block, warp and thread loops are independent
 // (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out. A streamed one is a serial one over
 // one Copy of elements that lie side by side, by stores past the caches; other threads see what it wrote after the outermost loop around
 // it, or after the iteration of a parallel one. A buffer in `fragment` space is one register of an instruction family that has fragments
@@ -119,7 +119,8 @@ struct Invoke {
     std::map<std::string, Expr> parameters;
 };
 
-// Moves a box of elements from memory to a fragment or back; or fills a fragment with zeros. The fragment is given whole.
+// Moves a box of elements from memory to a fragment or back; or fills a fragment with zeros. The fragment is given whole; of fragments
+// that live across the steps of a block's warps, whose first axis is the warp, that warp's (fragment_of_warp, fragments.h).
 struct Move {
     BufferView to;
     std::optional<BufferView> from;  // none: zeros
@@ -130,6 +131,7 @@ struct Move {
 struct Fragment {
     std::string family;
     std::string accumulator, a, b;  // buffers
+    Expr warp = {};                 // of an accumulator that lives across the steps of a block's warps, its first index; else undefined
 };
 
 struct TileNode : std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke, Move, Fragment> {

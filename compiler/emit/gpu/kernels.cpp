@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/index/linear.h"
 #include "algorithms/index/prove.h"
 #include "compiler/abi/workspace.h"
 #include "compiler/emit/spec.h"
+#include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -74,6 +76,12 @@ private:
     int depth_ = 1;
     bool in_thread_ = false;
     int64_t threads_ = 1;
+    // What fragments are to their family, by their buffers.
+    struct FragmentPart {
+        const Instruction *family;
+        FragmentRole role;
+    };
+    std::map<std::string, FragmentPart> held_;
     bool parted_ = false;  // threads may have gone different ways since the last barrier
 
     bool uses_double() const {
@@ -239,13 +247,17 @@ private:
         walk(blocks.body, [&](const TileNode &n) {
             std::visit(Overloaded{
                            [&](const Loop &l) {
-                               if (l.kind == LoopKind::thread) f.threads = std::max(f.threads, l.count->value.integer);
+                               if (const int each = traits_of(l.kind).threads)
+                                   f.threads = std::max(f.threads, l.count->value.integer * each);
                            },
                            [&](const Alloc &a) {
                                if (a.buffer.space == Space::shared) shared.push_back(a.buffer);
                                if (a.buffer.space == Space::workspace) own[a.buffer.name] = a.buffer, f.in_turns = true;
                            },
                            [&](const StoreNode auto &s) { used.insert(s.buffer); },
+                           [&](const Move &m) {
+                               for (const std::string &buffer : buffers_of(m)) used.insert(buffer);
+                           },
                            [](const Guard &) {},
                            [](const Let &) {},
                            [](const LeafNode auto &) {},
@@ -258,6 +270,14 @@ private:
         });
         threads_ = f.threads;
         parted_ = false;
+        held_.clear();
+        walk(blocks.body, [&](const TileNode &n) {
+            const auto *step = std::get_if<Fragment>(&n);
+            if (!step) return;
+            const Instruction *family = find_family(step->family);
+            held_[step->accumulator] = {family, FragmentRole::accumulator};
+            held_[step->a] = {family, FragmentRole::a}, held_[step->b] = {family, FragmentRole::b};
+        });
         body_.clear();
         depth_ = 1;
         if (result_.in_calls) choose(kernel.decides);
@@ -279,8 +299,9 @@ private:
             declare(b, b.extents.size());
             int64_t count = 1;
             for (const Expr &e : b.extents) count *= e->value.integer;
-            line(fmt::format("{} {} {}[{}];", cuda_ ? "__shared__" : "__local", stored_type(b.dtype), names_.of("buffer", b.name),
-                             std::max<int64_t>(1, count)));
+            // Rows of fragments are loaded by 16 bytes.
+            const char *where = !cuda_ ? "__local" : held_.empty() ? "__shared__" : "__shared__ __align__(16)";
+            line(fmt::format("{} {} {}[{}];", where, stored_type(b.dtype), names_.of("buffer", b.name), std::max<int64_t>(1, count)));
         }
         for (const Room &room : result_.rooms) {
             if (own.count(room.buffer)) declare(own.at(room.buffer), own.at(room.buffer).extents.size());
@@ -324,7 +345,7 @@ private:
 
     // Whether threads may take different branches in there.
     bool may_part(const Loop &thread_loop) const {
-        bool found = thread_loop.count->value.integer < threads_;
+        bool found = thread_loop.count->value.integer * traits_of(thread_loop.kind).threads < threads_;
         walk(thread_loop.body, [&](const TileNode &n) {
             found |= std::holds_alternative<Guard>(n);
             if (auto store = store_of(n)) found |= store->guard.defined();
@@ -347,11 +368,17 @@ private:
 
     void emit(const Loop &n) {
         const Bounds outside = facts_;
-        if (n.kind == LoopKind::thread) {
+        if (const int each = traits_of(n.kind).threads) {
             facts_.set(n.variable, Expr(0), n.count - 1);
-            line(n.count->value.integer < threads_ ? fmt::format("if (thread_id < {}) {{", n.count->value.integer) : "{");
+            const int64_t threads = n.count->value.integer * each;
+            line(threads < threads_ ? fmt::format("if (thread_id < {}) {{", threads) : "{");
             depth_++;
-            line(fmt::format("const int {} = thread_id;", names_.bind("variable", n.variable)));
+            line(fmt::format("const int {} = thread_id{};", names_.bind("variable", n.variable),
+                             each > 1 ? fmt::format(" / {}", each) : ""));
+            if (each > 1) {
+                facts_.set(lane_variable, Expr(0), Expr(each - 1));
+                line(fmt::format("const int {} = thread_id % {};", names_.bind("variable", lane_variable), each));
+            }
             in_thread_ = true;
             emit(n.body);
             in_thread_ = false;
@@ -424,7 +451,13 @@ private:
 
     void emit(const Alloc &n) {
         const Buffer &b = n.buffer;
-        if (traits_of(b.space).of_thread) {
+        if (const auto held = held_.find(b.name); held != held_.end()) {
+            const auto [family, role] = held->second;
+            require(cuda_ && family->warp.has_value(), "fragments of a GPU are those of warps");
+            names_.bind("buffer", b.name);
+            line(fmt::format("{} {}[{}];", role == FragmentRole::accumulator ? value_type(b.dtype) : "uint", names_.of("buffer", b.name),
+                             words_of(held->second)));
+        } else if (traits_of(b.space).of_thread) {
             Buffer registers = b;
             registers.space = Space::registers;
             declare(registers, b.extents.size());
@@ -437,7 +470,115 @@ private:
         emit(n.body);
     }
 
-    void emit(const FragmentNode auto &) { throw UserError("emit.gpu", program_.name + ": fragments are for CPU targets."); }
+    static constexpr const char *lane_variable = "%lane";
+
+    // Registers of 32 bits that a thread holds of a fragment.
+    static int64_t words_of(const FragmentPart &held) {
+        const int64_t bytes = size_of(fragment_type(*held.family, held.role));
+        return elements_of_thread(*held.family, held.role) * bytes / 4;
+    }
+
+    // The point of the fragment that is the thread's i-th element.
+    static std::vector<Expr> point_of(const FragmentPart &held, int64_t i) {
+        const WarpForm &form = *held.family->warp;
+        const WarpForm::Held &at = held.role == FragmentRole::a ? form.a : held.role == FragmentRole::b ? form.b : form.accumulator;
+        const std::map<std::string, Expr> names = {{"lane", variable(lane_variable)}, {"i", Expr(i)}};
+        return {substitute(at.first, names), substitute(at.second, names)};
+    }
+
+    std::string element_text(const BufferView &view, const std::vector<Expr> &at) {
+        std::vector<Expr> index;
+        for (const Expr &e : element_of(view, at)) index.push_back(simplify(e, facts_));
+        std::vector<std::string> before, all = expressions_.texts(index, before);
+        lines(before);
+        return element(view.buffer, all);
+    }
+
+    // Whether rows of 16 bytes of the view begin at multiples of 16 bytes in shared memory.
+    bool has_aligned_rows(const BufferView &view, int64_t row) const {
+        const Buffer &b = buffers_.at(view.buffer).buffer;
+        if (b.space != Space::shared || view.axes.size() != 2 || view.axes[1].of + 1 != b.extents.size() ||
+            !view.axes[1].step.is_constant(1))
+            return false;
+        Expr position = 0;
+        const std::vector<Expr> index = element_of(view, {variable("%row"), Expr(0)});
+        for (size_t i = 0; i < index.size(); i++) position = position * b.extents[i] + index[i];
+        try {
+            const Linear all = linear_form(position, facts_);
+            return all.constant % row == 0 && coefficient_gcd(all) % row == 0;
+        } catch (const LinearOverflow &) { return false; }
+    }
+
+    void emit(const Move &n) {
+        require(cuda_, "fragments are moved by CUDA");
+        const auto to = held_.find(n.to.buffer);
+        if (to == held_.end()) {
+            const FragmentPart &held = held_.at(n.from->buffer);
+            for (int64_t i = 0; i < elements_of_thread(*held.family, held.role); i++)
+                line(fmt::format("{} = {}[{}];", element_text(n.to, point_of(held, i)), names_.of("buffer", n.from->buffer), i));
+            return;
+        }
+        const FragmentPart &held = to->second;
+        const std::string &name = names_.of("buffer", n.to.buffer);
+        if (!n.from) {
+            for (int64_t i = 0; i < words_of(held); i++) line(fmt::format("{}[{}] = 0;", name, i));
+            return;
+        }
+        const DType type = fragment_type(*held.family, held.role);
+        const int64_t group = 4 / size_of(type);
+        if (group > 1 && held.family->warp->has_ldmatrix && has_aligned_rows(*n.from, 16 / size_of(type))) return load_rows(n, held);
+        for (int64_t word = 0; word < words_of(held); word++) {
+            std::string value;
+            for (int64_t i = 0; i < group; i++) {
+                const std::string text = element_text(*n.from, point_of(held, word * group + i));
+                if (group == 1) value = text;
+                else
+                    value += fmt::format("{}(uint)({}){}{}", i ? " | " : "", size_of(type) == 1 ? "uchar" : "ushort", text,
+                                         i ? fmt::format(" << {}", 32 / group * i) : "");
+            }
+            line(fmt::format("{}[{}] = {};", name, word, value));
+        }
+    }
+
+    // Matrices of 8 rows of 16 bytes, of which each lane names a row: of a those of the upper and the lower rows, then the same of the
+    // later products; of b the earlier and the later products.
+    void load_rows(const Move &n, const FragmentPart &held) {
+        const Expr lane = variable(lane_variable);
+        const int64_t row = 16 / size_of(fragment_type(*held.family, held.role));
+        const bool is_a = held.role == FragmentRole::a;
+        const std::vector<Expr> at =
+            is_a ? std::vector<Expr>{lane % 16, lane / 16 * Expr(row)} : std::vector<Expr>{lane % 8, lane / 8 % 2 * Expr(row)};
+        const std::string from = element_text(*n.from, at), &name = names_.of("buffer", n.to.buffer);
+        line(
+            fmt::format("asm volatile(\"ldmatrix.sync.aligned.m8n8.{}.shared.b16 {}, [%{}];\" : {} : "
+                        "\"r\"((uint)__cvta_generic_to_shared(&{})) : \"memory\");",
+                        is_a ? "x4" : "x2", places(0, words_of(held)), words_of(held), operands("=r", name, words_of(held)), from));
+    }
+
+    // "{%0, %1}"
+    static std::string places(int64_t first, int64_t count) {
+        std::string text;
+        for (int64_t i = 0; i < count; i++) text += (i ? ", %" : "%") + std::to_string(first + i);
+        return "{" + text + "}";
+    }
+    // "\"=r\"(a[0]), \"=r\"(a[1])"
+    static std::string operands(const std::string &constraint, const std::string &name, int64_t count) {
+        std::string text;
+        for (int64_t i = 0; i < count; i++) text += fmt::format("{}\"{}\"({}[{}])", i ? ", " : "", constraint, name, i);
+        return text;
+    }
+
+    void emit(const Fragment &n) {
+        const Instruction &family = *find_family(n.family);
+        require(cuda_ && family.warp.has_value(), "fragments of a GPU are those of warps");
+        const int64_t sums = words_of({&family, FragmentRole::accumulator}), a = words_of({&family, FragmentRole::a}),
+                      b = words_of({&family, FragmentRole::b});
+        line(fmt::format("asm volatile(\"{} {}, {}, {}, {};\" : {} : {}, {});", family.warp->instruction, places(0, sums), places(sums, a),
+                         places(sums + a, b), places(0, sums),
+                         operands(is_float(family.accumulator) ? "+f" : "+r", names_.of("buffer", n.accumulator), sums),
+                         operands("r", names_.of("buffer", n.a), a), operands("r", names_.of("buffer", n.b), b)));
+    }
+
     void emit(const Prefetch &) { throw UserError("emit.gpu", program_.name + ": prefetches are for CPU targets."); }
     // One thread waits for nobody; PoCL's compiler aborts on some loops whose barrier comes after an inner loop then.
     void emit(const Barrier &) {

@@ -255,6 +255,7 @@ private:
             return make(ForType::Parallel, LetStmt::make("worker", worker, body));
         }
         case LoopKind::block:
+        case LoopKind::warp:
         case LoopKind::thread: break;
         }
         throw UserError("emit.cpu", program.name + ": " + name_of(loop.kind) + " loops are not for a CPU target.");

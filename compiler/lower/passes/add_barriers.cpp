@@ -66,7 +66,7 @@ private:
     }
 
     void visit(Loop &loop, TouchedBuffers &since, TileBody &out) {
-        if (loop.kind == LoopKind::thread) {
+        if (traits_of(loop.kind).threads > 0) {
             step(team_.touched_in(loop.body), since, out);
         } else if (loop.kind == LoopKind::block) {
             TouchedBuffers none;  // blocks do not wait for one another, and a kernel ends where they end
