@@ -26,7 +26,8 @@ const Instruction *find_family(const std::string &name) {
 
 std::vector<std::string> family_names() {
     std::vector<std::string> names;
-    for (const Instruction &family : table()) names.push_back(family.name);
+    for (const Instruction &family : table())
+        if (family.scope == ExecutionScope::thread) names.push_back(family.name);
     return names;
 }
 
@@ -69,8 +70,11 @@ void add_family(Instruction family) {
     const auto is_of_names = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     if (family.name.empty() || !std::all_of(family.name.begin(), family.name.end(), is_of_names))
         refuse("expected a name of letters, digits and '_'. Give it such a name.");
-    if (find_family(family.name))
-        refuse("expected a name that no other has; there are " + join(family_names()) + ". Give it another name.");
+    if (find_family(family.name)) {
+        std::vector<std::string> names;
+        for (const Instruction &other : table()) names.push_back(other.name);
+        refuse("expected a name that no other has; there are " + join(names) + ". Give it another name.");
+    }
     const InstructionShape &s = family.shape;
     const std::string shape = std::to_string(s.m) + "×" + std::to_string(s.n) + "×" + std::to_string(s.k);
     if (s.m < 1 || s.n < 1 || s.k < 2 || family.scope != ExecutionScope::thread || family.takes)
