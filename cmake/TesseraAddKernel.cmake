@@ -7,8 +7,8 @@
 #   [NUMERICS <policy>]              for example f32; or a file of JSON (*.json), relative to the current source folder
 #   [OPTIONS <name>=<value>...]      the algorithm's options, for example stride=2 activation=relu; see the generator's list
 #   [GRADIENT <name>...]             in place of the algorithm its gradients by these inputs, states or parameters (docs/gradients.md)
-#   [RESIDUALS <stages>=save|recompute...]   what rounds of a call that repeats keep for GRADIENT, the first pattern that fits counts; or a
-#                                    file of JSON (*.json), relative to the current source folder
+#   [RESIDUALS <stages>=save|recompute...]   what the backward part of GRADIENT finds kept, the first pattern that fits counts; or a file
+#                                    of JSON (*.json), such as 'residuals' writes, relative to the current source folder
 #   [TANGENT <name>...]              the algorithm and how its outputs change with these
 #   [VMAP <dim>[=<name>,...]...]     the algorithm for many of these at once, all inputs and states where none is named
 #   [CHECKPOINT <call>=<rounds>...]  with the rounds of a call that repeats in groups; these are made in the order in which they stand
@@ -337,7 +337,7 @@ function(_tessera_transforms subject)
   set(of_TANGENT --tangent "${name}" "names of inputs, states or parameters, for example x w")
   set(of_VMAP --vmap "[A-Za-z_][A-Za-z0-9_]*(=${name}(,${name})*)?" "<dim>[=<name>,...], for example B=x,w")
   set(of_CHECKPOINT --checkpoint "${name}=[1-9][0-9]*" "<call>=<rounds of a group>, for example layers=8")
-  set(of_RESIDUALS --residuals "([A-Za-z0-9_.*]+=(save|recompute)|.*\\.json)" "<stages>=save, <stages>=recompute or a file *.json, for example layers.*=save")
+  set(of_RESIDUALS --residuals "([A-Za-z0-9_.*]+=(save|recompute|[1-9][0-9]*)|.*\\.json)" "<stages>=save, <stages>=recompute or a file *.json, for example layers.*=save")
   set(order "${ARGN}")
   list(FILTER order INCLUDE REGEX "^(GRADIENT|TANGENT|VMAP|CHECKPOINT|RESIDUALS)$")
   list(REMOVE_DUPLICATES order)

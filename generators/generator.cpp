@@ -23,6 +23,7 @@
 #include "generators/oci/registry_command.h"
 #include "generators/registry/versions.h"
 #include "generators/replay/replay_command.h"
+#include "generators/residuals/residuals_command.h"
 #include "generators/tune/records_command.h"
 #include "generators/tune/tune.h"
 #include "support/processes/deep_stack.h"
@@ -43,7 +44,8 @@ static int run(int argc, char **argv, const Registry &registry) {
         bench_command(program, registry),   tune_command(program, registry), check_command(program, registry),
         records_command(program, registry), cost_model_command(program),     quantize_command(program),
         doctor_command(program, registry),  import_command(program),         export_command(program, registry),
-        bundle_command(program, registry),  registry_command(program),       replay_command(program)};
+        bundle_command(program, registry),  registry_command(program),       replay_command(program),
+        residuals_command(program, registry)};
     if (const auto answered = program.parse(argc, argv)) return *answered;
     for (const Command &command : commands)
         if (command.line.is_given()) return command.run();

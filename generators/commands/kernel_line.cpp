@@ -44,7 +44,8 @@ void add_transform_options(const CommandLine &line, KernelOptions &options) {
         .takes("CALL=ROUNDS");
     line.option(
             "--residuals", said->residuals,
-            "Stages that rounds keep for --grad, or compute again: 'layers.*=save', the first pattern that fits counts; or a file (*.json)")
+            "Stages that are kept for --grad, or computed again: 'layers.*=save', the first pattern that fits counts; or a file (*.json), "
+            "such as 'residuals' writes")
         .takes("STAGES=save|recompute|FILE")
         .needs(grad);
     line.option("--transform", said->transform,

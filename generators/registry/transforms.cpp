@@ -53,10 +53,14 @@ std::optional<int64_t> positive(const std::string &text) {
 
 By by_of(const Words &words) {
     By by{words.names, {}, {}};
-    for (const auto &[stages, choice] : words.pairs) {
-        if (stages.empty() || (choice != save_word && choice != recompute_word))
-            words.fail("<stages>=save or <stages>=recompute, such as layers.*=save");
-        by.residuals.choices.push_back({stages, choice == save_word});
+    for (const auto &[name, choice] : words.pairs) {
+        if (const std::optional<int64_t> every = positive(choice); every && !name.empty()) {
+            by.residuals.groups[name] = *every;
+            continue;
+        }
+        if (name.empty() || (choice != save_word && choice != recompute_word))
+            words.fail("<stages>=save or <stages>=recompute, such as layers.*=save, or <call>=<rounds of a group>");
+        by.residuals.choices.push_back({name, choice == save_word});
     }
     return by;
 }
@@ -69,12 +73,13 @@ const std::vector<std::string> &names_alone(const Words &words) {
 struct Kind {
     const char *word, *suffix;  // of the name
     Algorithm (*make)(const Algorithm &, const Words &);
-    bool groups_rounds = false;
 };
 
 constexpr Kind kinds[] = {
     {"grad", ".grad", [](const Algorithm &f, const Words &w) { return vjp(f, by_of(w)); }},
     {"value_and_grad", ".value_and_grad", [](const Algorithm &f, const Words &w) { return value_and_grad(f, by_of(w)); }},
+    {"forward", ".forward", [](const Algorithm &f, const Words &w) { return forward_backward(f, by_of(w)).forward; }},
+    {"backward", ".backward", [](const Algorithm &f, const Words &w) { return forward_backward(f, by_of(w)).backward; }},
     {"tangent", ".jvp",
      [](const Algorithm &f, const Words &w) {
          return jvp(f, {names_alone(w), {}, {}});
@@ -90,9 +95,12 @@ constexpr Kind kinds[] = {
          const auto every = w.names.empty() && w.pairs.size() == 1 ? positive(w.pairs[0].second) : std::nullopt;
          if (!every || w.pairs[0].first.empty()) w.fail("checkpoint <call>=<rounds of a group>, such as checkpoint layers=8");
          return checkpoint(f, w.pairs[0].first, *every);
-     },
-     true},
+     }},
 };
+
+bool groups_rounds(const Words &words) {
+    return std::any_of(words.pairs.begin(), words.pairs.end(), [](const auto &p) { return positive(p.second).has_value(); });
+}
 
 // The numbers of rounds that are known.
 Extents rounds_in(const Algorithm &f, const Extents &fixed) {
@@ -118,10 +126,16 @@ Algorithm transformed(Algorithm algorithm, const std::vector<std::string> &trans
     for (const std::string &text : transforms) {
         const Words words = words_of(text);
         const Kind &kind = kind_of(words);
-        if (kind.groups_rounds) algorithm = bind_extents(algorithm, rounds_in(algorithm, fixed));
+        if (groups_rounds(words)) algorithm = bind_extents(algorithm, rounds_in(algorithm, fixed));
         algorithm = kind.make(algorithm, words);
     }
     return algorithm;
+}
+
+By gradient_words(const std::string &text) {
+    const Words words = words_of(text);
+    if (words.what != "grad" && words.what != "value_and_grad") words.fail("grad or value_and_grad, which have residuals");
+    return by_of(words);
 }
 
 std::string name_before(std::string name, const std::vector<std::string> &transforms) {
@@ -148,7 +162,8 @@ std::vector<std::string> residual_words(const std::string &text) {
         if (fields.size() != 1)
             one.fail("json.value", "expected one pattern of stages with save or recompute, such as {\"layers.*\": \"save\"}, got " +
                                        std::to_string(fields.size()) + ".");
-        for (const auto &[stages, choice] : fields) words.push_back(stages + "=" + choice.text());
+        for (const auto &[name, choice] : fields)
+            words.push_back(name + "=" + (choice.is_integer() ? std::to_string(choice.integer(1)) : choice.text()));
     }
     return words;
 }

@@ -2,8 +2,10 @@
 // several are applied in order:
 //
 //   grad x w                        its gradients by these (vjp): it takes <output>.grad and gives <input>.grad
-//   grad x up.*=save *=recompute    the same; what rounds keep of a call that repeats, by stage: the first pattern that fits counts
+//   grad x up.*=save *=recompute    the same; what is kept for the backward part, by stage: the first pattern that fits counts
+//   grad x layers=8                 the same; with the rounds of a call in groups of 8 before
 //   value_and_grad w                its outputs, of which one has no dims, and the gradients of that one
+//   forward x w, backward x w       the gradient in two: its outputs and what the backward part reads; the gradients from that
 //   tangent x                       its outputs and how they change with these (jvp)
 //   transpose x                     the adjoint of what is linear in these
 //   vmap B x                        for many of these at once, along a dim B in front
@@ -16,6 +18,7 @@
 
 #include "algorithms/ir/algorithm.h"
 #include "algorithms/ir/extents.h"
+#include "algorithms/transform/derivatives/derivatives.h"
 
 namespace tessera {
 
@@ -30,9 +33,12 @@ std::string name_before(std::string name, const std::vector<std::string> &transf
 std::string checkpoint_words(const std::string &text);
 std::string vmap_words(const std::string &text);
 
-// What rounds keep, as words of `grad`: those that are given ("layers.*=save"), or those of a file *.json,
+// What words of grad or value_and_grad ask. UserError transform.words: others.
+By gradient_words(const std::string &text);
+
+// What is kept, as words of `grad`: those that are given ("layers.*=save"), or those of a file *.json,
 //
-//   [{"layers.up.acc": "save"}, {"layers.*": "recompute"}]
+//   [{"layers": 8}, {"layers.each.up.acc": "save"}, {"layers.*": "recompute"}]
 //
 // UserErrors transform.words, residuals.file, residuals.too-large, json.*.
 std::vector<std::string> residual_words(const std::string &text);

@@ -72,7 +72,8 @@ TEST_CASE("words that make nothing are refused with what is expected") {
         check_refused(all, parts);
     };
     refused({"--transform", "gard x"},
-            {"error[transform.unknown]", "'gard x'", "grad or value_and_grad or tangent or transpose or vmap or checkpoint", "'grad'?"});
+            {"error[transform.unknown]", "'gard x'",
+             "grad or value_and_grad or forward or backward or tangent or transpose or vmap or checkpoint", "'grad'?"});
     refused({"--transform", ""}, {"error[transform.unknown]", "such as 'grad x w'"});
     refused({"--transform", "vmap"}, {"error[transform.words]", "'vmap'", "vmap <dim> <name>..., such as vmap B x"});
     refused({"--transform", "tangent x=save"}, {"error[transform.words]", "names of inputs, states or parameters behind tangent"});
