@@ -23,6 +23,7 @@
 #include "python/core/extents.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera::python {
 
@@ -113,12 +114,33 @@ nb::list roles_of(const Algorithm &algorithm) {
 
 using Names = std::vector<std::string>;
 
-auto by_of(Algorithm (*transform)(const Algorithm &, const By &)) {
+// Each "<stages>", "<stages>=save", "<stages>=recompute" or "<call>=<rounds of a group>". UserError derivative.residuals.
+Residuals residuals_of(const Names &words) {
+    Residuals residuals;
+    for (const std::string &word : words) {
+        const size_t at = word.find('=');
+        const std::string name = word.substr(0, at), choice = at == std::string::npos ? "save" : word.substr(at + 1);
+        const bool is_number = !choice.empty() && choice.size() < 10 && choice.find_first_not_of("0123456789") == std::string::npos;
+        if (is_number) residuals.groups[name] = std::stoll(choice);
+        else if (choice == "save" || choice == "recompute") residuals.choices.push_back({name, choice == "save"});
+        else
+            throw UserError(
+                "derivative.residuals",
+                "saved: expected stages, <stages>=save, <stages>=recompute or <call>=<rounds of a group>, got '" + printable(word) + "'.");
+    }
+    return residuals;
+}
+
+template <typename Made>
+auto by_of(Made (*transform)(const Algorithm &, const By &)) {
     return [transform](const Algorithm &a, const Names &by, const Names &of, const Names &saved) {
-        By asked{by, of, {}};
-        for (const std::string &stages : saved) asked.residuals.choices.push_back({stages, true});
-        return transform(a, asked);
+        return transform(a, {by, of, residuals_of(saved)});
     };
+}
+
+std::pair<Algorithm, Algorithm> both_parts(const Algorithm &a, const By &by) {
+    ForwardBackward parts = forward_backward(a, by);
+    return {std::move(parts.forward), std::move(parts.backward)};
 }
 
 void declare_algorithm(nb::module_ &m) {
@@ -156,6 +178,8 @@ void declare_algorithm(nb::module_ &m) {
             "How outputs change with x.tangent of each input that is named; nothing named: all floats.")
         .def("vjp", by_of(&vjp), nb::arg("by") = Names(), nb::arg("of") = Names(), nb::arg("saved") = Names(),
              "x.grad of each input that is named, from y.grad of outputs.")
+        .def("forward_backward", by_of(&both_parts), nb::arg("by") = Names(), nb::arg("of") = Names(), nb::arg("saved") = Names(),
+             "Outputs and what the backward part reads; and x.grad of each input that is named, from that and y.grad.")
         .def("grad", by_of(&grad), nb::arg("by") = Names(), nb::arg("of") = Names(), nb::arg("saved") = Names(),
              "x.grad of the one output without dims.")
         .def("value_and_grad", by_of(&value_and_grad), nb::arg("by") = Names(), nb::arg("of") = Names(), nb::arg("saved") = Names(),

@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 from tessera import _core, state, tile
 from tessera._core import Algorithm, Dim, DType, Kernel, Numerics, Tile, accum, cpu_count
 from tessera.bundle import Bundle, Replayed
-from tessera.derivatives import autodiff, checkpoint, grad, jvp, transpose, value_and_grad, vjp, vmap, with_rule
+from tessera.derivatives import autodiff, checkpoint, forward_backward, grad, jvp, transpose, value_and_grad, vjp, vmap, with_rule
 from tessera.errors import CallError, CompilationError, StateError, TesseraError
 from tessera.jit import Jit, JitFamily, jit, kernel
 from tessera.load import load
@@ -36,6 +36,6 @@ def threads(count: int | None = None) -> int:
 
 __all__ = ["Algorithm", "Bundle", "CallError", "CompilationError", "DType", "Dim", "Jit", "JitFamily", "Kernel", "Monoid", "Numerics", "Param",
            "Replayed", "Schedule", "State", "StateError", "Tensor", "TesseraError", "Tile", "Weights", "accum", "autodiff", "checkpoint", "cpu_count",
-           "grad", "jit", "jvp", "kernel", "load", "state", "threads", "tile", "transpose", "value_and_grad", "vjp", "vmap", "with_rule", "bf16",
+           "forward_backward", "grad", "jit", "jvp", "kernel", "load", "state", "threads", "tile", "transpose", "value_and_grad", "vjp", "vmap", "with_rule", "bf16",
            "bool_", "f16", "f32", "f4e2m1fn", "f64", "f6e2m3fn", "f6e3m2fn", "f8e4m3", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz",
            "f8e8m0fnu", "i32", "i4", "i64", "i8", "u4", "u8"]

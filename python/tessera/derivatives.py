@@ -12,6 +12,7 @@ and what to do (derivative.*).
 """
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -24,6 +25,18 @@ Names = str | Sequence[str]
 
 def _list(names: Names) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
+
+
+def _saved(names: Names) -> list[str]:
+    """Words of residuals, those of files (*.json) among them: [{"layers": 8}, {"layers.each.acc": "save"}, {"*": "recompute"}]."""
+    words = []
+    for name in _list(names):
+        if not name.endswith(".json"):
+            words.append(name)
+            continue
+        with open(name, encoding="utf-8") as file:
+            words += [f"{stages}={choice}" for one in json.load(file) for stages, choice in one.items()]
+    return words
 
 
 def _derived(function: Any, transform: str, make: Callable[[Algorithm], Algorithm]) -> Jit:
@@ -42,18 +55,29 @@ def jvp(function: Jit, by: Names = (), of: Names = ()) -> Jit:
 def vjp(function: Jit, by: Names = (), of: Names = (), saved: Names = ()) -> Jit:
     """The gradient of the sum of y.grad y: a function of the function's arguments, then y.grad of each of `of`, that gives x.grad of each of
     `by` in their order. States are read and not written. `saved`: stages of calls that repeat ("layers.acc", "layers.*") whose results
-    rounds leave for their backward rounds; others are computed again."""
-    return _derived(function, "vjp", lambda a: a.vjp(_list(by), _list(of), _list(saved)))
+    rounds leave for their backward rounds; others are computed again. "acc=recompute" says that of other stages, "layers=8" puts rounds in
+    groups, and a file (*.json) says all of it, as the command `residuals` writes it."""
+    return _derived(function, "vjp", lambda a: a.vjp(_list(by), _list(of), _saved(saved)))
+
+
+def forward_backward(function: Jit, by: Names = (), of: Names = (), saved: Names = ()) -> tuple[Jit, Jit]:
+    """The vjp as two functions. The first gives the function's results, and behind them what the second reads of its stages; the second
+    takes those of the function's arguments that it reads, y.grad of each of `of`, and these residuals (`.arguments` has its order), and gives
+    x.grad of each of `by`. What `saved` does not keep the second computes again."""
+    def part(which: int) -> Jit:
+        return _derived(function, "forward_backward", lambda a: a.forward_backward(_list(by), _list(of), _saved(saved))[which])
+
+    return part(0), part(1)
 
 
 def grad(function: Jit, by: Names = (), of: str = "", saved: Names = ()) -> Jit:
     """The gradient of one number, the function's output without dims (`of` where there are several): x.grad of each of `by`."""
-    return _derived(function, "grad", lambda a: a.grad(_list(by), [of] if of else [], _list(saved)))
+    return _derived(function, "grad", lambda a: a.grad(_list(by), [of] if of else [], _saved(saved)))
 
 
 def value_and_grad(function: Jit, by: Names = (), of: str = "", saved: Names = ()) -> Jit:
     """The function's outputs, then x.grad of each of `by`: what a step of training calls. States are written as the function writes them."""
-    return _derived(function, "value_and_grad", lambda a: a.value_and_grad(_list(by), [of] if of else [], _list(saved)))
+    return _derived(function, "value_and_grad", lambda a: a.value_and_grad(_list(by), [of] if of else [], _saved(saved)))
 
 
 def transpose(function: Jit, linear_in: Names = ()) -> Jit:

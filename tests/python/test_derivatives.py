@@ -145,6 +145,26 @@ def test_gradients_of_layers_by_repeat(rng, layers):
             np.testing.assert_array_equal(a, b)
 
 
+def test_residuals_from_a_file_and_in_two_parts(rng, tmp_path):
+    x, w, g, y_grad = (rng.standard_normal(s) for s in [(3, 8), (4, 8, 8), (8,), (3, 8)])
+    by = ("x", "w", "g")
+    gradients = ts.vjp(encoder, by=by)(x, w, g, y_grad)
+    plan = tmp_path / "plan.json"
+    plan.write_text('[{"layers": 2}, {"layers.each.acc": "save"}, {"*": "recompute"}]')
+    for a, b in zip(gradients, ts.vjp(encoder, by=by, saved=str(plan))(x, w, g, y_grad)):
+        np.testing.assert_array_equal(a, b)
+    for saved in ("layers.acc", "*=recompute", str(plan)):
+        forward, backward = ts.forward_backward(encoder, by=by, saved=saved)
+        y, *residuals = forward(x, w, g)
+        np.testing.assert_array_equal(y, encoder(x, w, g))
+        values = dict(zip((o[0] for o in forward.algorithm.outputs), (y, *residuals)))
+        values |= {"x": x, "w": w, "g": g, "y.grad": y_grad}
+        for a, b in zip(gradients, backward(*(values[name] for name in backward.arguments))):
+            np.testing.assert_array_equal(a, b)
+    with pytest.raises(CompilationError, match="derivative.residuals"):
+        ts.vjp(encoder, by=by, saved="layers.acc=keep")
+
+
 def test_vmap_is_a_loop(rng):
     x, w, g = (rng.standard_normal(s) for s in [(5, 3, 8), (2, 8, 8), (8,)])
     many = ts.vmap(encoder, "B", mapped="x")

@@ -133,6 +133,11 @@ class Algorithm:
     def vjp(self, by: Sequence[str] = [], of: Sequence[str] = [], saved: Sequence[str] = []) -> Algorithm:
         """x.grad of each input that is named, from y.grad of outputs."""
 
+    def forward_backward(self, by: Sequence[str] = [], of: Sequence[str] = [], saved: Sequence[str] = []) -> tuple[Algorithm, Algorithm]:
+        """
+        Outputs and what the backward part reads; and x.grad of each input that is named, from that and y.grad.
+        """
+
     def grad(self, by: Sequence[str] = [], of: Sequence[str] = [], saved: Sequence[str] = []) -> Algorithm:
         """x.grad of the one output without dims."""
 
