@@ -296,7 +296,9 @@ private:
         for (const auto &[path, field] : b.fields) {
             auto [own, added] = both.fields.try_emplace(path, field);
             if (added) continue;
-            require(path == FieldPath{"requires"}, "no two calls have a stage together");
+            if (path != FieldPath{"requires"})
+                broken("no two calls have a stage together: " + pointer_of(path) + " is set by " + own->second.set_by + " and by " +
+                       field.set_by);
             std::set<std::string> features;  // of all callees
             for (const Field *f : {&std::as_const(own->second), &field})
                 for (const json &feature : f->value) features.insert(feature.get<std::string>());
