@@ -21,6 +21,9 @@ namespace tessera {
 namespace {
 
 constexpr size_t most_workloads = 4;  // extents that one derived schedule is for
+// So many stages of a callee are one space. Of more, as gradients of whole layers have, candidates would see too little: each of their
+// folds is a space of its own, as those between calls are.
+constexpr size_t most_together = 40;
 
 using Key = std::tuple<std::string, std::string, std::string, Extents>;
 
@@ -48,7 +51,8 @@ KnobsByStage vectors(const Algorithm &program, const Extents &fixed, const Targe
     return stages;
 }
 
-// The knobs without packings of arguments that are views: their dims are not those of the tensor, so the caller has no names for them.
+// The knobs without packings of arguments that are views: their dims are not those of the tensor, so the caller has no names for them. And
+// without prefetches of results that the caller calls otherwise.
 // `scope` is the call's, with those around it.
 KnobsByStage without_packed_views(KnobsByStage stages, const Algorithm &program, const std::string &scope) {
     for (const Call &call : program.calls()) {
@@ -56,6 +60,8 @@ KnobsByStage without_packed_views(KnobsByStage stages, const Algorithm &program,
             stages = without_packed_views(std::move(stages), *call.callee, scope.substr(call.scope.size() + 1));
         if (call.scope != scope) continue;
         std::vector<std::string> gone;
+        for (auto &[stage, knobs] : stages)
+            std::erase_if(knobs.prefetch, [&](const auto &fetched) { return call.results.count(fetched.first) > 0; });
         for (auto &[stage, knobs] : stages)
             std::erase_if(knobs.pack, [&](const auto &packed) {
                 const auto bound = call.tensors.find(packed.first);
@@ -66,6 +72,12 @@ KnobsByStage without_packed_views(KnobsByStage stages, const Algorithm &program,
         for (const std::string &copy : gone) stages.erase(copy);
     }
     return stages;
+}
+
+bool is_one_space(const Algorithm &callee) {
+    size_t stages = 0;
+    for ([[maybe_unused]] const Stage &stage : callee.stages()) stages++;
+    return callee.calls().empty() && stages <= most_together;
 }
 
 // A callee that no artifact fits, and what it is derived for.
@@ -173,7 +185,7 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     std::map<Key, std::vector<CalledKernel>> called;
     const Callees callees = callees_of(declared, request.fixed, dynamic);
     for (const CalledKernel &kernel : callees.all)
-        if (kernel.is_leaf()) called[key_of(*kernel.algorithm, kernel.fixed)].push_back(kernel);
+        if (is_one_space(*kernel.algorithm)) called[key_of(*kernel.algorithm, kernel.fixed)].push_back(kernel);
     std::map<Key, KnobsByStage> derived;
     std::map<Key, Schedule> shipped;
     std::vector<Task> tasks;
@@ -188,7 +200,8 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     };
     add_folds(declared, request.fixed, dynamic);
     for (const CalledKernel &kernel : callees.all)
-        if (!kernel.is_leaf()) add_folds(*kernel.algorithm, kernel.fixed, kernel.dynamic);
+        if (!is_one_space(*kernel.algorithm) && !(kernel.is_leaf() && chooser.applying(*kernel.algorithm, kernel.fixed).schedule))
+            add_folds(*kernel.algorithm, kernel.fixed, kernel.dynamic);
     for (const auto &[key, kernels] : called) {
         const CalledKernel &first = kernels.front();
         if (const Match match = chooser.applying(*first.algorithm, first.fixed); match.schedule) {
@@ -206,13 +219,17 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
             if (role.stage == stage && !role.reader_of.empty()) return role.reader;
         return "";
     };
-    const auto own_schedule = [&](const Algorithm &program, const Extents &fixed) {
+    const auto own_knobs = [&](const Algorithm &program, const Extents &fixed) {
         Extents known = fixed;
         if (&program == &declared && !uses.empty()) known.insert(dynamic.begin(), dynamic.end());
         KnobsByStage stages = vectors(program, known, target);
         for (const Stage *fold : own_folds(program))
             if (const auto it = derived.find(key_of(one_stage(program, *fold), fixed)); with_folds && it != derived.end())
                 stages.insert(it->second.begin(), it->second.end());
+        return stages;
+    };
+    const auto own_schedule = [&](const Algorithm &program, const Extents &fixed) {
+        KnobsByStage stages = own_knobs(program, fixed);
         const bool uses_any = &program == &declared && !uses.empty();
         if (uses_any)
             for (const auto &[stage, schedule] : uses) stages.erase(reader_with(stage));
@@ -226,12 +243,14 @@ ProgramDerivation program_schedule(const KernelRequest &request, const Extents &
     const auto match = [&](const std::string &scope, const Algorithm &callee, const Extents &fixed) -> std::optional<Schedule> {
         const Key key = key_of(callee, fixed);
         if (const auto it = shipped.find(key); it != shipped.end()) return it->second;
-        if (const auto it = derived.find(key); it != derived.end()) {
+        const auto at_call = [&](const KnobsByStage &stages) {
             const std::string own_name = callee.name + "/" + callee.numerics.name + "/" + target.name;
-            return tuned_schedule(own_name, without_packed_views(it->second, declared, scope), {}, Library(), target.features)
+            return tuned_schedule(own_name, without_packed_views(stages, declared, scope), {}, Library(), target.features)
                 .for_algorithm(callee.name, surface_hash(callee));
-        }
-        if (const Match applying = chooser.applying(callee, fixed); applying.schedule || callee.calls().empty()) return applying.schedule;
+        };
+        if (const auto it = derived.find(key); it != derived.end()) return at_call(it->second);
+        if (const Match applying = chooser.applying(callee, fixed); applying.schedule || is_one_space(callee)) return applying.schedule;
+        if (callee.calls().empty()) return at_call(own_knobs(callee, fixed));
         return own_schedule(callee, fixed);  // its calls are matched below it
     };
     const auto whole = [&] {
