@@ -63,6 +63,16 @@ std::vector<ObjectSymbol> symbols_of(const std::string &object) {
     return symbols;
 }
 
+std::vector<std::string> code_of(const std::string &object) {
+    std::vector<std::string> code;
+    for (const Elf64_Shdr &section : sections_of(object)) {
+        if (section.sh_type != SHT_PROGBITS || !(section.sh_flags & SHF_EXECINSTR)) continue;
+        require(section.sh_offset <= object.size() && section.sh_size <= object.size() - section.sh_offset, "an object file is whole");
+        code.push_back(object.substr(section.sh_offset, section.sh_size));
+    }
+    return code;
+}
+
 uint64_t loaded_bytes(const std::string &object) {
     if (is_wasm(object)) return wasm_loaded_bytes(object);
     uint64_t bytes = 0;

@@ -1,6 +1,7 @@
 #include "compiler/tile/fragments.h"
 
 #include <algorithm>
+#include <set>
 
 #include "support/text/error.h"
 
@@ -90,6 +91,36 @@ TileBody expand(const Fragment &step) {
     const Expr sum = load(step.accumulator, family.accumulator, at);
     return in_loops({"%m", "%n"}, {family.shape.m, family.shape.n},
                     {tile_node(Compute{step.accumulator, at, apply(family, sum, operands), Expr()})});
+}
+
+FragmentCode &operator+=(FragmentCode &sum, const FragmentCode &more) {
+    sum.steps += more.steps, sum.zeros += more.zeros, sum.loads += more.loads, sum.stores += more.stores, sum.tasks += more.tasks;
+    return sum;
+}
+
+static void add_code(const TileBody &body, const std::set<std::string> &fragments, int64_t copies, FragmentCode &code) {
+    for (const auto &node : body) {
+        if (std::holds_alternative<Fragment>(*node)) code.steps += copies;
+        if (auto *move = std::get_if<Move>(node.get()))
+            (!move->from ? code.zeros : fragments.count(move->to.buffer) ? code.loads : code.stores) += copies;
+        const Loop *loop = std::get_if<Loop>(node.get());
+        const bool is_written_out = loop && loop->kind == LoopKind::unrolled && loop->count.is_constant();
+        if (loop && loop->kind == LoopKind::parallel) code.tasks += has_fragments(loop->body);
+        for (const TileBody *inner : bodies_of(*node))
+            add_code(*inner, fragments, is_written_out ? copies * loop->count->value.integer : copies, code);
+    }
+}
+
+FragmentCode fragment_code_of(const TileBody &body) {
+    std::set<std::string> fragments;
+    walk(body, [&](const TileNode &node) {
+        auto *alloc = std::get_if<Alloc>(&node);
+        if (alloc && alloc->buffer.space == Space::fragment) fragments.insert(alloc->buffer.name);
+    });
+    FragmentCode code;
+    code.tasks = has_fragments(body);
+    add_code(body, fragments, 1, code);
+    return code;
 }
 
 bool has_fragments(const TileBody &body) {

@@ -26,6 +26,15 @@ std::vector<std::string> buffers_of(const Fragment &step);
 TileBody expand(const Move &move, DType type);
 TileBody expand(const Fragment &step);
 
+// How many instructions a body makes of them when each is one: a loop is written out as often as it says, and other code is there once.
+struct FragmentCode {
+    int64_t steps = 0, zeros = 0, loads = 0, stores = 0;
+    int64_t tasks = 0;  // pieces of code that run by themselves: the body, and its parallel loops
+    friend bool operator==(const FragmentCode &, const FragmentCode &) = default;
+};
+FragmentCode &operator+=(FragmentCode &sum, const FragmentCode &more);
+FragmentCode fragment_code_of(const TileBody &body);
+
 // Whether a body has a Fragment outside of its parallel loops; whether it invokes a program or has a parallel loop.
 bool has_fragments(const TileBody &body);
 bool has_calls(const TileBody &body);

@@ -49,6 +49,19 @@ static Instruction three_bytes() {
     return family;
 }
 
+// i32 += u8 * u8, 2 rows and 3 columns of four products, with columns innermost: fragments that no emitter has an instruction for.
+static Instruction small_tiles() {
+    Instruction family{.name = "small_tiles", .shape = {2, 3, 4}, .accumulator = DType::i32, .first = DType::u8, .second = DType::u8};
+    family.meaning = left(0, DType::i32);
+    for (int i = 0; i < 4; i++)
+        family.meaning = fma(operand(2 * i, DType::i32, DType::u8), operand(2 * i + 1, DType::i32, DType::u8), family.meaning);
+    family.a = {{"M", 0, false}, {"K", 0, false}};
+    family.b = {{"K", 0, false}, {"N", 0, false}};
+    family.registers = 7;
+    family.features = {"avx512_vnni"};
+    return family;
+}
+
 static const Instruction &added(Instruction family) {
     const std::string name = family.name;
     if (!find_family(name)) add_family(std::move(family));
@@ -111,6 +124,35 @@ TEST_CASE("a family that a generator adds is right in every code by its meaning"
                 for (int64_t k = 0; k < depth; k += 2) sum = sum + (p(k) + p(k + 1));
                 CHECK(static_cast<float>(y.get(at).real) == sum);
             }
+            for (const auto &code : codes)
+                if (runs_here(target)) CHECK(differ_in_bits(code->run(programs[i], shape, inputs, {}, {}), expected) == "");
+        }
+}
+
+TEST_CASE("a family with fragments that a generator adds is right in every code by its meaning") {
+    const Target target = target_named("znver4");
+    added(small_tiles());
+    std::vector<Case> cases;
+    for (const char *packed : {"nothing", "at loops"}) {
+        cases.push_back({packed[0] == 'n' ? "as_they_lie" : "packed", product_of_bytes(), {}, {}});
+        Knobs &k = cases.back().stages["y"];
+        k.instruction = "small_tiles", k.micro = {{"M", 4}, {"N", 6}}, k.loops = {"micro.N", "micro.M"};
+        if (packed[0] == 'a') k.pack["x"] = {"root", {}}, k.pack["w"] = {"micro.N", {}};
+    }
+    std::vector<TileProgram> programs;
+    for (const Case &c : cases) {
+        programs.push_back(lowered(c, target));
+        CHECK(to_text(programs.back()).find("small_tiles y.sum += ") != std::string::npos);
+    }
+    std::vector<std::unique_ptr<Loaded>> codes;
+    for (const Build &build : {Build{}, Build{"gcc", "-O1"}}) codes.push_back(std::make_unique<Loaded>(programs, target, build));
+    for (size_t i = 0; i < cases.size(); i++)
+        for (int64_t extent : {0, 1, 4, 5, 13}) {
+            const Extents shape = {{"M", extent}, {"N", 14 - extent}, {"K", extent + 2}};
+            INFO(cases[i].name << " M=" << extent);
+            const Arrays inputs = make_inputs(cases[i].algorithm, shape, static_cast<uint32_t>(extent));
+            const Arrays expected = run_reference(cases[i].algorithm, shape, inputs, {});
+            CHECK(differ_in_bits(run_interpreter(programs[i], shape, inputs, {}), expected) == "");
             for (const auto &code : codes)
                 if (runs_here(target)) CHECK(differ_in_bits(code->run(programs[i], shape, inputs, {}, {}), expected) == "");
         }

@@ -12,10 +12,16 @@
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
+#include "compiler/abi/archive.h"
+#include "compiler/abi/fragment_code.h"
+#include "compiler/abi/object_file.h"
 #include "compiler/check/verify_tiles.h"
+#include "compiler/emit/emit_library.h"
 #include "compiler/emit/emit_source.h"
 #include "compiler/lower/lower.h"
+#include "support/files/output_folder.h"
 #include "tests/compiler/harness.h"
+#include "tests/support/shell.h"
 #include "tests/support/thorough.h"
 #include "tests/support/words.h"
 
@@ -327,6 +333,86 @@ TEST_CASE("a fold by fragments gives the bits of its family, at every tail") {
                 REQUIRE(same(static_cast<float>(y.get(i).real), static_cast<float>(stored.real)));
             }
         }
+    }
+}
+
+TEST_CASE("a schedule whose fragments do not fit is refused") {
+    const Algorithm matmul = library::matmul_wide(numerics_named("bf16"));
+    const auto refused = [&](const std::function<void(Knobs &)> &change, const std::vector<std::string> &words) {
+        KnobsByStage stages = by_fragments("amx_bf16", "y", 32, 32);
+        change(stages["y"]);
+        check_words([&] { lowered("refused", matmul, stages, amx()); }, words);
+    };
+    const std::string computes =
+        "error[schedule.instruction]: y: the instruction family amx_bf16 computes 16 rows and 16 columns of 32 products at once; ";
+    refused([](Knobs &k) { k.micro["M"] = 24; }, {computes + "expected 'micro' to have a multiple of 16 along 'M'; got 24. State it."});
+    refused([](Knobs &k) { k.micro.erase("N"), k.loops = {"micro.M"}; },
+            {computes + "expected 'micro' to have a multiple of 16 along 'N'; got none. State it."});
+    refused(
+        [](Knobs &k) {
+            k.vector = {{"N", 16}};
+        },
+        {computes + "its vectors are the family's own; got 'vector'. Delete that knob (null)."});
+    refused(
+        [](Knobs &k) {
+            k.micro = {{"M", 32}, {"N", 64}};
+        },
+        {computes + "a register tile of 2 by 4 of them needs 11 registers, with those of operands; there are 8. Make micro smaller."});
+    refused(
+        [](Knobs &k) {
+            k.k = {{"K", 48}}, k.loops = {"k.K", "micro.N", "micro.M"};
+        },
+        {computes + "expected tiles along 'K' to be multiples of 32; got 48. Choose such a multiple."});
+    refused([](Knobs &k) { k.tail = {{"M", Tail::loop}}; }, {computes + "the last tile along 'M' cannot be a loop over points."});
+    refused([](Knobs &k) { k.tail = {{"K", Tail::mask}}; }, {computes + "what is left over along 'K' is zeros. Delete its tail (null)."});
+}
+
+// --- What the back end writes -----
+
+TEST_CASE("more or other instructions of AMX than a program's fragments make are found") {
+    const FragmentCode meant{.steps = 4, .zeros = 4, .loads = 4, .stores = 4, .tasks = 1};
+    CHECK(unlike_fragment_code(meant, meant) == "");
+    FragmentCode found = meant;
+    found.steps = 0;
+    CHECK(unlike_fragment_code(meant, found) == "0 steps of fragments where the program has 4");
+    found = meant, found.loads = 5;
+    CHECK(unlike_fragment_code(meant, found) == "5 loads of fragments where the program has 4");
+    found = meant, found.stores = 6;
+    CHECK(unlike_fragment_code(meant, found) == "6 stores of fragments where the program has 4");
+    found = meant, found.tasks = 2;
+    CHECK(unlike_fragment_code(meant, found) == "2 configurations of tiles where the program has 1");
+    CHECK(fragment_code_in(std::string("\xc4\xe2\x7b\x4b\x04", 5)).loads == 1);
+    CHECK(fragment_code_in(std::string("\xc4\xe2\x7b\x4b", 4)) == FragmentCode());
+}
+
+// By objdump, which we did not write.
+TEST_CASE("objects have the instructions of AMX that fragments are, and no more") {
+    const TemporaryFolder folder;
+    for (const Case &c : cases()) {
+        INFO(c.name);
+        const std::string archive = (folder.path() / ("lib" + c.name + ".a")).string();
+        const TileProgram program = lowered(c, amx());
+        emit_library({{c.name, {{{}, program}}}}, amx(), {archive, {}});
+        FragmentCode found;
+        for (const auto &[member, object] : members_of(read_file(archive)))
+            for (const std::string &code : code_of(object)) found += fragment_code_in(code);
+        const FragmentCode meant = fragment_code_of(program.body);
+        if (!c.name.starts_with("fixed")) CHECK(found.steps == meant.steps);  // there are no tails of what is known
+        CHECK(found.steps > 0);
+        CHECK(unlike_fragment_code(meant, found) == "");
+        const Outcome listed = shell("objdump -d --no-show-raw-insn '" + archive + "'");
+        if (listed.code != 0) continue;
+        const auto count = [&](const std::vector<std::string> &names) {
+            int64_t all = 0;
+            for (const std::string &name : names)
+                for (size_t at = 0; (at = listed.out.find("\t" + name, at)) != std::string::npos; at++) all++;
+            return all;
+        };
+        CHECK(found == FragmentCode{.steps = count({"tdp"}),
+                                    .zeros = count({"tilezero"}),
+                                    .loads = count({"tileloadd"}),
+                                    .stores = count({"tilestored"}),
+                                    .tasks = count({"ldtilecfg"})});
     }
 }
 

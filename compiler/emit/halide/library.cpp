@@ -6,6 +6,7 @@
 
 #include "compiler/abi/archive.h"
 #include "compiler/abi/c_names.h"
+#include "compiler/abi/fragment_code.h"
 #include "compiler/abi/memory_plan.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/emit/emit_library.h"
@@ -350,6 +351,16 @@ struct Output {
     }
 };
 
+// Whether the program's fragments are tiles of AMX.
+static bool is_of_tiles(const TileProgram &program, const Target &target) {
+    bool all = std::find(target.features.begin(), target.features.end(), "amx_tile") != target.features.end();
+    walk(program.body, [&](const TileNode &node) {
+        auto *step = std::get_if<Fragment>(&node);
+        if (step && !find_family(step->family)->fragments) all = false;
+    });
+    return all;
+}
+
 static void compile(const H::Module &module, const Output &output, bool with_assembly) {
     std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, output.object.path()}};
     if (with_assembly) outputs[H::OutputFileType::assembly] = output.assembly.path();
@@ -387,10 +398,15 @@ public:
         }
         in_processes(jobs);
         std::vector<std::pair<std::string, std::string>> objects;
+        FragmentCode found;
         for (const Output &output : outputs) {
             objects.push_back(output.member({}));
+            for (const std::string &code : code_of(objects.back().second)) found += fragment_code_in(code);
             if (assembly) *assembly += output.assembly.text();
         }
+        if (meant.steps > 0)
+            if (const std::string why = unlike_fragment_code(meant, found); !why.empty())
+                throw InternalError(kernel.name + ": the back end wrote " + why);
         return objects;
     }
 
@@ -406,12 +422,14 @@ private:
     std::list<Part> parts;
     Part *bodies;
     std::map<std::string, Surroundings::Invoked> known;  // by what they are
+    FragmentCode meant;                                  // of all of them, where fragments are registers
 
     Part &add_module(const std::string &name) { return parts.emplace_back(name, target); }
 
     EmittedBody add(Part &part, const std::string &symbol, const TileProgram &program,
                     const std::map<std::string, Surroundings::Invoked> &invoked) {
         const MemoryPlan plan = plan_memory(program);
+        if (is_of_tiles(program, of)) meant += fragment_code_of(program.body);
         EmittedBody body = plan.shares ? add_parts(part, symbol, program, invoked, plan)
                                        : emit_body(program, {part.constants.add(program, buffers_used(program.body)), invoked});
         append(part.module, symbol, {handle("__user_context"), handle("frame")}, body.body, LinkageType::External, target);
