@@ -108,6 +108,11 @@ std::string vector_answer(const Knobs &k, const Decision &d, const std::string &
     for (const auto &[along, lanes] : k.vector)
         for (const Answer &a : d.answers)
             if (a.value == along) return along;
+    // Columns of fragments are lanes too, and lie along the last dim.
+    const Instruction *family = k.instruction ? find_family(*k.instruction) : nullptr;
+    if (family && has_fragments(*family))
+        for (auto a = d.answers.rbegin(); a != d.answers.rend(); ++a)
+            if (k.micro.count(a->value)) return a->value;
     return "none";
 }
 

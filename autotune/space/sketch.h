@@ -4,6 +4,7 @@
 
 #include "autotune/space/plan.h"
 #include "autotune/space/search_space.h"
+#include "compiler/instructions/instruction.h"
 
 namespace tessera {
 
@@ -46,13 +47,17 @@ private:
         bool reuses = false;        // a register tile over two dims reads less
         bool around_folds = false;  // a Map with such folds as producers
         std::string group;          // the reduced dim that an instruction takes several elements of
+        int64_t rows = 1;           // whole ones of the instruction: of a fold by fragments, and of a Map that has one as producer
+        const Instruction *fragments = nullptr;  // the family of a fold by fragments
     };
     std::map<size_t, Tiles> tiles_;
     int64_t lanes_of(const PlannedStage &s) const;
     static bool reuses(const PlannedStage &s, const Extents &extents);
     void ask_vector(PlannedStage &s, Tiles &t, Knobs &k);
     void ask_instruction(PlannedStage &s, Tiles &t, Knobs &k);
+    const Instruction *best_fragments(const PlannedStage &s) const;
     void ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_fragment_tile(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_levels(PlannedStage &s, const Tiles &t, Knobs &k);
     std::string ask_scan_inside(const PlannedStage &s, const std::vector<std::string> &free, const std::vector<std::string> &tiled);
     void ask_loops(PlannedStage &s, const Tiles &t, Knobs &k);

@@ -35,12 +35,12 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
     if (tiled.empty()) return;
     const bool grouped = !t.group.empty() && through.count(t.group);
     const bool lanes = tiled == t.vector;
-    if (grouped && !lanes) return;  // groups of the other operand stand together already
+    if (grouped && !lanes && !t.fragments) return;  // groups of the other operand stand together already
 
     // Where: before everything, or inside any loop around the register tile, as long as little is copied twice.
     double full = 1;
     for (const std::string &d : tensor->dims) full *= static_cast<double>(std::max<int64_t>(1, plan_->extent(d)));
-    std::vector<Answer> answers = {{"none", grouped ? 0.01 : 1}, {"root", 0.3}};
+    std::vector<Answer> answers = {{"none", grouped ? 0.01 : 1}, {"root", t.fragments ? 1 : 0.3}};
     if (may_pack_ahead(operand.tensor)) answers.push_back({"ahead", 1.5});
     std::map<std::string, Path> paths;
     const Path path = plan_->path(i);
@@ -78,7 +78,8 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
         if (a.stage == i) pack.at = plan_->loop(a).text;
         else stages_[packed].place = Place{Place::Kind::at, plan_->stage(a.stage).view.stage->name, plan_->loop(a).text};
     }
-    if (grouped && !pack.is_ahead()) {
+    if (t.fragments) pack.layout.clear();  // the family's own
+    if (grouped && !pack.is_ahead() && !t.fragments) {
         const std::string &along = tensor->dims[static_cast<size_t>(
             std::find_if(operand.index.begin(), operand.index.end(), [&](const Expr &e) { return e->name == t.group; }) -
             operand.index.begin())];

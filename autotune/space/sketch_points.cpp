@@ -40,8 +40,12 @@ void Sketch::ask_tails(const PlannedStage &s, const Tiles &t, Knobs &k) {
         const Dim *dim = plan_->algorithm().find_dim(d);
         const bool is_any = dim && dim->kind != DimKind::fixed && dim->multiple_of % unit != 0;
         if (unit == 1 || (!is_any && plan_->extent(d) % unit == 0 && s.sizes.at(d) % unit == 0)) continue;
-        std::vector<Answer> answers = {{name_of(Tail::mask), 1}, {name_of(Tail::loop), 0.1}};
-        if (k.micro.count(d) && unit > (d == t.vector ? t.lanes : 1)) answers.push_back({name_of(Tail::narrow), 0.5});
+        std::vector<Answer> answers = {{name_of(Tail::mask), 1}};
+        if (!t.fragments) answers.push_back({name_of(Tail::loop), 0.1});
+        // Rows of fragments beyond the last are read from where they lie.
+        const bool of_rows = t.fragments && d != t.vector;
+        if (of_rows || (k.micro.count(d) && unit > (d == t.vector ? t.lanes : 1)))
+            answers.push_back({name_of(Tail::narrow), of_rows ? 2 : 0.5});
         const std::string policy = ask(s.view.stage->name, "tail." + d, answers);
         for (Tail tail : {Tail::loop, Tail::narrow})
             if (policy == name_of(tail)) k.tail[d] = tail;

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "autotune/space/sketch.h"
 #include "compiler/instructions/families.h"
+#include "compiler/rewrite/fragments.h"
 
 namespace tessera {
 
@@ -133,12 +135,52 @@ void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
         if (family.flushes && !may_flush) continue;
         if (!is_emitted(family) || !is_on(family, space_.target) || !operands_for(family, *reduce)) continue;
         const auto [instructions, slots] = cost_of(family, space_.target);
-        answers.push_back({family.name, family.shape.k >= instructions * slots ? 1 : 0.1});
+        const double products = family.shape.k / (instructions * slots);
+        if (!has_fragments(family)) answers.push_back({family.name, products >= 1 ? 1 : 0.1});
+        else if (const auto fold = fragment_fold(family, *s.view.stage, k); fold && fold->columns == t.vector)
+            answers.push_back({family.name, products});
     }
     const std::string taken = ask(s.view.stage->name, "instruction", answers);
     if (taken == usual_family) return;
     k.instruction = taken;
     t.group = s.view.reduced[0];
+    const Instruction &family = *find_family(taken);
+    if (!has_fragments(family)) return;
+    t.fragments = &family, t.rows = family.shape.m, t.lanes = family.shape.n;
+    k.vector.clear();
+}
+
+// The family of fragments that the target computes the fold by fastest, or nothing.
+const Instruction *Sketch::best_fragments(const PlannedStage &s) const {
+    auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
+    const Instruction *best = nullptr;
+    if (!reduce) return best;
+    const bool may_flush = space_.algorithm.numerics.denormals != Denormals::gradual;
+    for (const Instruction &family : families())
+        if (has_fragments(family) && is_emitted(family) && is_on(family, space_.target) && (may_flush || !family.flushes) &&
+            fragment_fold(family, *s.view.stage, {}) && (!best || family.shape.k > best->shape.k))
+            best = &family;
+    return best;
+}
+
+// A grid of fragments, as many as there are registers for beside the operands of the shorter side and one of the longer.
+void Sketch::ask_fragment_tile(PlannedStage &s, const Tiles &t, Knobs &k) {
+    const InstructionShape &shape = t.fragments->shape;
+    const std::string rows = fragment_fold(*t.fragments, *s.view.stage, k)->rows;
+    const auto ask_along = [&](const std::string &dim, int unit, int64_t most, const std::function<bool(int64_t)> &fits) {
+        const int64_t size = s.sizes.at(dim);
+        std::vector<Answer> answers;
+        for (int64_t several = 1; several <= most && fits(several); several++) {
+            if (several > 1 && (several - 1) * unit >= size) break;
+            const double waste = static_cast<double>(rounded_up(size, several * unit)) / static_cast<double>(size);
+            answers.push_back({std::to_string(several * unit), (several == 2 ? 1 : 0.2) / (waste * waste)});
+        }
+        k.micro[dim] = std::stoll(ask(s.view.stage->name, "micro." + dim, answers, true));
+        return k.micro[dim] / unit;
+    };
+    const int64_t columns = ask_along(t.vector, shape.n, 4, [](int64_t) { return true; });
+    ask_along(rows, shape.m, 3,
+              [&](int64_t several) { return several * columns + std::min(several, columns) + 1 <= t.fragments->registers; });
 }
 
 // micro: as many accumulators as registers hold, beside what one step reads.
@@ -206,7 +248,8 @@ void Sketch::ask_levels(PlannedStage &s, const Tiles &t, Knobs &k) {
         if (t.around_folds && d != t.vector && size > 1) {
             std::vector<Answer> answers = {{"none", 0.2}};
             for (int64_t extent : {2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 32, 48, 64})
-                if (extent <= size) answers.push_back({std::to_string(extent), 1});
+                if (extent <= size)
+                    answers.push_back({std::to_string(extent), extent % t.rows ? 0.2 : t.rows > 1 && extent == 2 * t.rows ? 2 : 1});
             const std::string tile = ask(name, "tile." + d, answers, true);
             if (tile != "none") k.levels["tile"][d] = std::stoll(tile);
         }
@@ -221,6 +264,13 @@ void Sketch::ask_levels(PlannedStage &s, const Tiles &t, Knobs &k) {
         }
         const std::string block = ask(name, "block." + d, answers, true);
         if (block != "none") k.block[d] = std::stoll(block);
+    }
+    if (t.fragments) {
+        std::vector<Answer> answers = {{"none", 1}};
+        for (int64_t extent : {256, 512})
+            if (extent * 3 / 2 <= plan_->extent(t.group)) answers.push_back({std::to_string(extent), 0.06});
+        const std::string slice = ask(name, "k." + t.group, answers, true);
+        if (slice != "none") k.k[t.group] = std::stoll(slice);
     }
     if (!t.group.empty()) return;
     for (const std::string &d : s.view.reduced) {
@@ -393,17 +443,20 @@ void Sketch::ask_tiles(size_t i) {
                 PlannedStage whole = *from;
                 whole.sizes = plan_->needed(static_cast<size_t>(from - &plan_->stage(0)), {});
                 t.around_folds |= reuses(whole, plan_->extents());
+                if (const Instruction *family = best_fragments(*from)) t.rows = family->shape.m;
             }
     ask_vector(s, t, k);
     ask_instruction(s, t, k);
     if (!s.view.scatters) {
-        ask_register_tile(s, t, k);
+        if (t.fragments) ask_fragment_tile(s, t, k);
+        else ask_register_tile(s, t, k);
         ask_levels(s, t, k);
         ask_loops(s, t, k);
-        ask_unrolled(s, t, k);
+        if (!t.fragments) ask_unrolled(s, t, k);
         ask_tails(s, t, k);
     }
     ask_parallel(s, k);
+    if (t.fragments) return;
     ask_stream(s, t, k);
     ask_prefetches(s, t, k);
 }

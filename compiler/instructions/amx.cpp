@@ -22,7 +22,9 @@ static Instruction of_tiles(const char *name, DType accumulator, DType first, DT
             .second = second,
             .a = {{"M", 0, false}, {"K", 0, false}},
             .b = {{"K", group, false}, {"N", 0, false}, {"K", group, true}},
-            .registers = 8};
+            .registers = 8,
+            // A step takes 16 cycles, in each of which two multiply-adds may start: 2 slots for each row.
+            .cost = [](const Target &) { return InstructionCost{1, 2}; }};
 }
 
 static Expr amx_bf16_meaning(int products) {

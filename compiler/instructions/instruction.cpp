@@ -20,7 +20,7 @@ bool is_on(const Instruction &family, const Target &target) {
     return is_on(family, target.features);
 }
 
-bool is_emitted(const Instruction &family) { return family.c.native || family.vectors; }
+bool is_emitted(const Instruction &family) { return family.c.native || family.vectors || family.fragments; }
 
 bool has_fragments(const Instruction &family) { return family.shape.m > 1 || family.shape.n > 1; }
 

@@ -6,6 +6,7 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/transform/bind_extents.h"
 #include "algorithms/transform/given_extents.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/check/verify_tiles.h"
@@ -119,6 +120,13 @@ TEST_CASE("what is known of extents decides what a derived schedule is for") {
     CHECK(derived(matmul, "avx2", {{"M", 1}, {"N", 512}, {"K", 512}}).variants.empty());
     CHECK(documents_of(derived(matmul, "avx2", {{"M", 1}, {"N", 512}, {"K", 512}})) !=
           documents_of(derived(matmul, "avx2", {{"M", 512}, {"N", 512}, {"K", 512}})));
+}
+
+TEST_CASE("a derived schedule for a processor with fragments computes products of bf16 by them") {
+    const Algorithm matmul = bind_extents(library::matmul(numerics_named("bf16")), {{"N", 768}, {"K", 768}});
+    const Derivation d = derived(matmul, "amx", {{"M", 256}});
+    CHECK(d.stages.at("dot").instruction == "amx_bf16");
+    CHECK(is_proved(lower(matmul, d.stages, target_named("amx"))));
 }
 
 TEST_CASE("of a GPU, whose programs no model knows, the space's most likely schedule is taken") {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <regex>
+#include <set>
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
@@ -169,6 +170,37 @@ TEST_CASE("instruction families are in the space of a target that has them") {
     RandomNumbers random(1);
     const auto stages = realize(space, sampling(random));
     CHECK(stages.at("y").instruction == "dot2");
+}
+
+TEST_CASE("fragments are in the space of a target that has them, as many as there are registers for") {
+    const Algorithm wide = library::matmul_wide(numerics_named("bf16")), rounded = library::matmul(numerics_named("bf16"));
+    const Target amx = target_named("amx");
+    const Extents small = {{"M", 40}, {"N", 72}, {"K", 70}}, large = {{"M", 256}, {"N", 768}, {"K", 768}};
+    const SearchSpace space{bind_extents(wide, small), amx, {}, 1, parse_restrictions({"instruction=amx_bf16"}), {}};
+    check_space(space, 8, 5);
+    check_space({bind_extents(rounded, small), amx, {}, 1, parse_restrictions({"dot.instruction=amx_bf16"}), {}}, 8, 6);
+    // What is most likely is what is best nearly everywhere.
+    for (const Algorithm &a : {bind_extents(wide, large), bind_extents(rounded, large)}) {
+        const auto stages = realize({a, amx, {}, 1, {}, {}}, most_likely);
+        const Knobs &fold = stages.at(a.name == "matmul" ? "dot" : "y");
+        INFO(a.name);
+        CHECK(fold.instruction == "amx_bf16");
+        CHECK(fold.micro == Extents{{"M", 32}, {"N", 32}});
+        CHECK(fold.vector.empty());
+        CHECK(fold.pack.size() == 2);
+        for (const auto &[operand, pack] : fold.pack) CHECK(pack.layout.empty());
+        lowered(a, stages, amx);
+    }
+    const SearchSpace whole{bind_extents(wide, large), amx, {}, 1, {}, {}};
+    std::set<std::pair<int64_t, int64_t>> grids;
+    RandomNumbers random(4);
+    for (int i = 0; i < 300; i++) {
+        const auto stages = realize(whole, sampling(random));
+        const Knobs &fold = stages.at("y");
+        if (fold.instruction == "amx_bf16") grids.emplace(fold.micro.at("M") / 16, fold.micro.at("N") / 16);
+        if (i < 40) CHECK(realize(whole, decisions_from_schedule(stages, most_likely)) == stages);
+    }
+    CHECK(grids == std::set<std::pair<int64_t, int64_t>>{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 1}, {2, 2}, {3, 1}});
 }
 
 TEST_CASE("an algorithm that nobody has seen gets a space") {

@@ -72,6 +72,10 @@ TEST_CASE("the bound goes by the peaks of what the operations are on") {
     // An instruction that is slower than f32 bounds nothing: bf16 can be widened.
     t.measured->peaks["bf16"] = {5e10, 5e10, 0};
     CHECK(bound("dot2") == Approx(2));
+    // A tile of AMX takes 16 cycles, in each of which 32 products of f32 may start.
+    t.features = target_named("amx").features;
+    CHECK(bound("dot2") == Approx(1 + 1.0 / 16));
+    CHECK(bound("dot4") == Approx(1 + 1.0 / 32));
     // Without the instructions bf16 goes as f32 does, and bytes as products of words.
     t.features = target_named("avx2").features;
     CHECK(bound("dot2") == Approx(2));
