@@ -40,8 +40,10 @@ Touched touched_by(const TileBody &body) {
             all.stored.insert(move->to.buffer);
             if (move->from) all.loads[move->from->buffer]++;
         }
-        if (auto *step = std::get_if<Fragment>(&node))
+        if (auto *step = std::get_if<Fragment>(&node)) {
+            all.stored.insert(step->accumulator);
             for (const std::string &name : buffers_of(*step)) all.loads[name]++;
+        }
         for (const std::string &name : loads_in(expressions_of(node))) all.loads[name]++;
     });
     return all;

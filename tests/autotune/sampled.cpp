@@ -32,12 +32,31 @@ static std::map<std::string, Array> interpreted(const TileProgram &program, cons
 }
 
 // A random schedule's program; nothing for one that is refused before anything runs it.
-static std::optional<TileProgram> lowered(const Algorithm &a, const Target &target, RandomNumbers &random) {
+static std::optional<TileProgram> lowered(const Algorithm &a, const Target &target, RandomNumbers &random,
+                                          const Restrictions &restrictions = {}) {
     try {
-        const TileProgram program = lower(a, realize({a, target, {}, 1, {}, {}}, sampling(random)), target);
+        const TileProgram program = lower(a, realize({a, target, {}, 1, restrictions, {}}, sampling(random)), target);
         if (verify(program).empty()) return program;
     } catch (const UserError &) {}
     return std::nullopt;
+}
+
+static void check_blocks(const TileProgram &program, const TileProgram &blocks, const Extents &extents) {
+    const auto whole = interpreted(program, extents), part = interpreted(blocks, extents);
+    INFO(to_text(program));
+    for (const Argument &arg : program.arguments) {
+        if (!arg.written) continue;
+        const Array &w = whole.at(arg.tensor.name), &p = part.at(arg.tensor.name);
+        const size_t size = static_cast<size_t>(size_of(arg.tensor.dtype));
+        const std::vector<std::byte> untouched(size, std::byte{0xa5});
+        size_t compared = 0;
+        for (size_t at = 0; at < w.data.size(); at += size) {
+            if (std::memcmp(&p.data[at], untouched.data(), size) == 0) continue;
+            compared++;
+            if (std::memcmp(&w.data[at], &p.data[at], size) != 0) FAIL_CHECK(arg.tensor.name << " differs at " << at / size);
+        }
+        CHECK(compared > 0);
+    }
 }
 
 TEST_CASE("what a sampled program computes is what the whole one computes there") {
@@ -57,24 +76,23 @@ TEST_CASE("what a sampled program computes is what the whole one computes there"
             const TileProgram &program = *found;
             const TileProgram blocks = sampled(program, extents, random.next());
             all += steps_of(program, extents), some += steps_of(blocks, extents);
-            const auto whole = interpreted(program, extents), part = interpreted(blocks, extents);
-            INFO(to_text(program));
-            for (const Argument &arg : program.arguments) {
-                if (!arg.written) continue;
-                const Array &w = whole.at(arg.tensor.name), &p = part.at(arg.tensor.name);
-                const size_t size = static_cast<size_t>(size_of(arg.tensor.dtype));
-                const std::vector<std::byte> untouched(size, std::byte{0xa5});
-                size_t compared = 0;
-                for (size_t at = 0; at < w.data.size(); at += size) {
-                    if (std::memcmp(&p.data[at], untouched.data(), size) == 0) continue;
-                    compared++;
-                    if (std::memcmp(&w.data[at], &p.data[at], size) != 0) FAIL_CHECK(arg.tensor.name << " differs at " << at / size);
-                }
-                CHECK(compared > 0);
-            }
+            check_blocks(program, blocks, extents);
         }
     }
     CHECK(some < all / 2);
+}
+
+TEST_CASE("a sampled program by fragments folds all that the whole one folds") {
+    const Algorithm a = bind_extents(library::matmul_wide(numerics_named("bf16")), {{"M", 64}, {"N", 96}, {"K", 96}});
+    RandomNumbers random(5);
+    int made = 0;
+    for (int i = 0; i < 4; i++) {
+        const std::optional<TileProgram> program = lowered(a, target_named("amx"), random, parse_restrictions({"instruction=amx_bf16"}));
+        if (!program) continue;
+        made++;
+        check_blocks(*program, sampled(*program, all_extents(a, {}), random.next()), all_extents(a, {}));
+    }
+    CHECK(made > 1);
 }
 
 }  // namespace tessera::test_sampled
