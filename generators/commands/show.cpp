@@ -14,6 +14,7 @@
 #include "compiler/lower/lower.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/kernel_line.h"
+#include "generators/commands/lockstep_text.h"
 #include "generators/commands/lowering_text.h"
 #include "generators/commands/memory_text.h"
 #include "generators/commands/notes.h"
@@ -89,6 +90,10 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
         const PreparedKernel p = prepare(registry, options, "", printing_notes(options));
         return memory_text(p, given_extents(p.request.bound, parse_shape(extents, "--extents")));
     }
+    if (what == "lockstep") {
+        const PreparedKernel p = prepare(registry, options, "", printing_notes(options));
+        return lockstep_text(p, given_extents(p.request.bound, parse_shape(extents, "--extents")));
+    }
     if (what == "c") return c_text_of(prepare(registry, options, "", printing_notes(options)), limits);
     if (what == "assembly") return assembly_text(registry, prepare(registry, options, "", printing_notes(options)), limits);
     const Algorithm bound = bind_extents(load_algorithm(registry, options), parse_shape(options.shape));
@@ -102,10 +107,10 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    std::vector<std::string> scheduled = {"schedule", "fields", "lowering", "tiles", "bits", "memory", "c", "assembly"};
+    std::vector<std::string> scheduled = {"schedule", "fields", "lowering", "tiles", "bits", "memory", "lockstep", "c", "assembly"};
     for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
     for (const char *option : {"--target", "--schedule", "--schedule-dir", "--inherit", "--made-of"}) only_for(option, scheduled);
-    only_for("--extents", {"memory"});
+    only_for("--extents", {"memory", "lockstep"});
     only_for("--compile-limit-s", {"assembly"});
     only_for("--json", {"algorithm"});
 }
@@ -127,7 +132,9 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         "algorithm, shapes (the extents of each tensor and stage, through calls), schedule (ancestors merged in), fields (who states each "
         "of the schedule's), lowering (what each of "
         "its steps changes), tiles, bits (the reduction trees, which "
-        "decide the bits of results), memory (which buffers share the workspace, and when each lives), c or assembly (of a GPU: the "
+        "decide the bits of results), memory (which buffers share the workspace, and when each lives), lockstep (of a GPU: threads that "
+        "meet, and "
+        "turns of memory, found by a run without one), c or assembly (of a GPU: the "
         "kernels' source)";
     std::vector<std::string> all = views();
     for (const auto &analyser : registry.analysers()) {
@@ -135,7 +142,9 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         all.push_back(analyser.name);
     }
     line.option("--what", options->what, meaning).one_of(all).shows_default();
-    line.option("--extents", options->extents, "Extents of dynamic dims at which --what memory counts; others are 256").takes("DIM=EXTENT");
+    line.option("--extents", options->extents,
+                "Extents of dynamic dims at which --what memory counts, where others are 256, and --what lockstep runs, where they are 64")
+        .takes("DIM=EXTENT");
     line.flag("--json", options->json, "The algorithm as JSON, which every command takes in place of an algorithm's name");
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {

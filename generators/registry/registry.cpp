@@ -128,8 +128,8 @@ Registry &Registry::add_instruction(Instruction family) {
 }
 
 const std::vector<std::string> &views() {
-    static const std::vector<std::string> all = {"algorithm", "shapes", "schedule", "fields", "lowering",
-                                                 "tiles",     "bits",   "memory",   "c",      "assembly"};
+    static const std::vector<std::string> all = {"algorithm", "shapes", "schedule", "fields", "lowering", "tiles",
+                                                 "bits",      "memory", "lockstep", "c",      "assembly"};
     return all;
 }
 

@@ -308,7 +308,7 @@ class Jit(_core.Function):
     # ---- looking, measuring, searching, exporting
 
     def show(self, what: str = "algorithm", *, target: str = "", **fixed: int) -> str:
-        """As `tessera show --what`: algorithm, shapes, schedule, lowering, tiles, bits, memory, c or assembly."""
+        """As `tessera show --what`: algorithm, shapes, schedule, lowering, tiles, bits, memory, lockstep, c or assembly."""
         more = ["--what", what, "--quiet"]
         if what not in ("algorithm", "shapes"):
             return self._run("show", more, target or self.choices.target, fixed)

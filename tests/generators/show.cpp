@@ -69,6 +69,16 @@ TEST_CASE("show prints where the buffers of the workspace lie") {
     CHECK_THAT(idle.err, Catch::Contains("--extents changes nothing of what --what tiles shows; it is for --what memory"));
 }
 
+TEST_CASE("show runs a GPU's kernels in lock step") {
+    const Outcome product = stock_generator("show matmul --target opencl --what lockstep --extents M=64 N=64 K=16 --quiet");
+    INFO(product.err);
+    CHECK_THAT(product.out,
+               Catch::StartsWith("at K=16 M=64 N=64\n") && Catch::Contains("8192  m.block*n.block") && Catch::Contains("no hazards"));
+    check_refused({"show", "matmul", "--what", "lockstep", "--target", "avx2", "--quiet"},
+                  {"error[command.arguments]: show: --what lockstep is for GPUs, whose threads take steps together, and 'avx2' is a "
+                   "processor. Choose --target opencl, or another view."});
+}
+
 TEST_CASE("show merges a schedule's ancestors and separates its variants") {
     Registry registry = sample_registry();
     registry.add_schedule([] { return Schedule("matmul/base").stage("y", block({{"M", 4}})); });
@@ -96,7 +106,7 @@ TEST_CASE("show's errors") {
     check_refused({"show", "matmull"}, {"error[generator.unknown-algorithm]", "Did you mean 'matmul'?"});
     check_refused({"show", "matmul", "--what", "colour"},
                   {"error[command.arguments]: tessera-generator show: --what: expected algorithm or shapes or schedule or fields or "
-                   "lowering or tiles or bits or memory or c or assembly, got 'colour'"});
+                   "lowering or tiles or bits or memory or lockstep or c or assembly, got 'colour'"});
     for (const char *option : {"--target", "--schedule", "--schedule-dir", "--compile-limit-s"})
         check_refused({"show", "matmul", option, std::string(option) == "--target" ? "avx2" : "7"},
                       {std::string("error[command.arguments]: show: ") + option +
