@@ -53,8 +53,8 @@ struct Numerics {
 Numerics numerics_named(const std::string &name);
 std::vector<std::string> numerics_names();
 
-// UserError numerics.policy: a name that folders and files cannot have; a type that is no float; computing or adding up in other types than
-// f32 and f64, in two of them, or in one that does not hold every stored value; operands narrowed that are added up in f64; rounding that a cast of f64 to f32 has not.
+// UserError numerics.policy: no name for folders and files; a type that is no float; computing or adding up in others than f32 and f64,
+// in two, or in one that does not hold every stored value; operands narrowed for sums in f64; rounding that a cast of f64 to f32 has not.
 void check(const Numerics &policy);
 
 // For a callee whose results other callees take: they are kept as inputs are.

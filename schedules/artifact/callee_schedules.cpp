@@ -201,8 +201,13 @@ private:
             ProgramMerge there(library_, rules, schedule);
             const std::vector<Arm> arms = there.merge(chain, of.algorithm, known, {}, "", true);
             if (rules_.check) check_applies(resolved(chain, arms), of.algorithm, stated->second.set_by, role.stage);
-            const InheritedFields fields =
-                inherited_fields(role, arm_for(arms, of.algorithm, known).fields, inlined, inline_calls(of.algorithm));
+            InheritedFields fields = inherited_fields(role, arm_for(arms, of.algorithm, known).fields, inlined, inline_calls(of.algorithm));
+            // Two products whose results one stage reads may both say how it is computed: the first one does.
+            std::erase_if(fields.fields, [&](const auto &f) {
+                const bool is_taken = f.first[0] == "stages" && all.fields.count(f.first) > 0;
+                if (is_taken) fields.left_out.push_back(pointer_of(f.first) + ": " + all.fields.at(f.first).set_by + " states it");
+                return is_taken;
+            });
             all = together(all, {{}, fields.fields});
             if (const auto features = arms.back().fields.find({"requires"}); features != arms.back().fields.end())
                 all = together(all, {{}, {{features->first, {features->second.value, features->second.set_by, {}, 0}}}});

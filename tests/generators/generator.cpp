@@ -28,7 +28,7 @@ TEST_CASE("help and version end well") {
 TEST_CASE("the command line's errors have the form of all others") {
     check_refused({}, {"error[command.unknown]: tessera-generator: expected a command, got no command; the commands are list, show, "
                        "generate, explain, diff, verify, bench, tune, check, records, "
-                       "cost-model, quantize, doctor, import, export, bundle, registry, replay. --help describes them."});
+                       "cost-model, quantize, doctor, import, export, bundle, registry, replay, residuals. --help describes them."});
     check_refused({"lst"}, {"got 'lst'; ", "Did you mean 'list'?"});
     check_refused({"nosuch", "--help"}, {"error[command.unknown]", "got 'nosuch'; the commands are list"});
     check_refused({"nosuch", "--version"}, {"error[command.unknown]", "got 'nosuch'"});
