@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from tessera._core import Algorithm, Dim
 from tessera.errors import CompilationError
@@ -27,15 +27,27 @@ def _list(names: Names) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def _words_of_plan(file: str) -> list[str]:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            plan: object = json.load(opened)
+    except (OSError, ValueError) as error:
+        raise CompilationError("derivative.residuals", f"plan of residuals '{file}': expected a file of JSON; {error}.") from error
+    words: list[str] = []
+    for entry in cast("list[object]", plan if isinstance(plan, list) else [plan]):
+        choices = cast("dict[str, object]", entry).items() if isinstance(plan, list) and isinstance(entry, dict) else ()
+        if not choices or not all(isinstance(choice, (str, int)) for _, choice in choices):
+            raise CompilationError("derivative.residuals", f"plan of residuals '{file}': expected a list of objects such as "
+                                   f'[{{"layers": 8}}, {{"*": "recompute"}}], got {json.dumps(entry)[:80]}. The command residuals writes one.')
+        words += [f"{stages}={choice}" for stages, choice in choices]
+    return words
+
+
 def _saved(names: Names) -> list[str]:
     """Words of residuals, those of files (*.json) among them: [{"layers": 8}, {"layers.each.acc": "save"}, {"*": "recompute"}]."""
-    words = []
+    words: list[str] = []
     for name in _list(names):
-        if not name.endswith(".json"):
-            words.append(name)
-            continue
-        with open(name, encoding="utf-8") as file:
-            words += [f"{stages}={choice}" for one in json.load(file) for stages, choice in one.items()]
+        words += _words_of_plan(name) if name.endswith(".json") else [name]
     return words
 
 

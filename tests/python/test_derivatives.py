@@ -163,6 +163,12 @@ def test_residuals_from_a_file_and_in_two_parts(rng, tmp_path):
             np.testing.assert_array_equal(a, b)
     with pytest.raises(CompilationError, match="derivative.residuals"):
         ts.vjp(encoder, by=by, saved="layers.acc=keep")
+    for broken in ("garbage", '{"layers": 2}', "[1]", "[{}]", '[{"layers": [2]}]', '[{"layers": 2.5}]'):
+        plan.write_text(broken)
+        with pytest.raises(CompilationError, match=r"derivative.residuals.*plan.json"):
+            ts.vjp(encoder, by=by, saved=str(plan))
+    with pytest.raises(CompilationError, match="plan of residuals"):
+        ts.vjp(encoder, by=by, saved=str(tmp_path / "none.json"))
 
 
 def test_vmap_is_a_loop(rng):
