@@ -105,10 +105,9 @@ TEST_CASE("every index of every schedule that ships is proved") {
             std::string target = target_in(schedule);
             if (target.empty())  // tuned: <algorithm>/<numerics>/<target>/<shape>
                 target = std::filesystem::path(schedule).parent_path().filename().string();
-            const std::string numerics = schedule.find("/bf16/") != std::string::npos   ? "bf16"
-                                         : schedule.find("/int8/") != std::string::npos ? "int8"
-                                         : schedule.find("/f16/") != std::string::npos  ? "f16"
-                                                                                        : "f32";
+            std::string numerics = "f32";
+            for (const std::string &policy : numerics_names())
+                if (schedule.find("/" + policy + "/") != std::string::npos) numerics = policy;
             INFO(schedule);
             REQUIRE(!target.empty());
             for (const std::string &option : options) {
