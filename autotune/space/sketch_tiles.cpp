@@ -126,14 +126,18 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     }
 }
 
+// Whether the target's instructions are the family's, and the policy lets it flush what it flushes.
+static bool is_usable(const Instruction &family, const Algorithm &algorithm, const Target &target) {
+    const bool may_flush = algorithm.numerics.denormals != Denormals::gradual;
+    return is_emitted(family) && is_on(family, target) && (may_flush || !family.flushes);
+}
+
 void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
     auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
     if (!reduce || !reduce->at.empty() || reduce->where.defined() || t.vector.empty() || s.view.reduced.size() != 1) return;
     std::vector<Answer> answers = {{usual_family, 0.1}};
-    const bool may_flush = space_.algorithm.numerics.denormals != Denormals::gradual;
     for (const Instruction &family : families()) {
-        if (family.flushes && !may_flush) continue;
-        if (!is_emitted(family) || !is_on(family, space_.target) || !operands_for(family, *reduce)) continue;
+        if (!is_usable(family, space_.algorithm, space_.target) || !operands_for(family, *reduce)) continue;
         const auto [instructions, slots] = cost_of(family, space_.target);
         const double products = family.shape.k / (instructions * slots);
         if (!has_fragments(family)) answers.push_back({family.name, products >= 1 ? 1 : 0.1});
@@ -155,10 +159,9 @@ const Instruction *Sketch::best_fragments(const PlannedStage &s) const {
     auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
     const Instruction *best = nullptr;
     if (!reduce) return best;
-    const bool may_flush = space_.algorithm.numerics.denormals != Denormals::gradual;
     for (const Instruction &family : families())
-        if (has_fragments(family) && is_emitted(family) && is_on(family, space_.target) && (may_flush || !family.flushes) &&
-            fragment_fold(family, *s.view.stage, {}) && (!best || family.shape.k > best->shape.k))
+        if (has_fragments(family) && is_usable(family, space_.algorithm, space_.target) && fragment_fold(family, *s.view.stage, {}) &&
+            (!best || family.shape.k > best->shape.k))
             best = &family;
     return best;
 }
@@ -179,8 +182,7 @@ void Sketch::ask_fragment_tile(PlannedStage &s, const Tiles &t, Knobs &k) {
         return k.micro[dim] / unit;
     };
     const int64_t columns = ask_along(t.vector, shape.n, 4, [](int64_t) { return true; });
-    ask_along(rows, shape.m, 3,
-              [&](int64_t several) { return several * columns + std::min(several, columns) + 1 <= t.fragments->registers; });
+    ask_along(rows, shape.m, 3, [&](int64_t several) { return registers_of_tile(several, columns) <= t.fragments->registers; });
 }
 
 // micro: as many accumulators as registers hold, beside what one step reads.

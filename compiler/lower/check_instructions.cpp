@@ -45,7 +45,7 @@ static void check_fragments(const Instruction &family, const Stage &stage, const
         if (dim != fold->rows && dim != fold->columns && extent != 1)
             refuse(of + "expected 'micro' to have rows along '" + fold->rows + "' and columns along '" + fold->columns +
                    "' alone; it has " + std::to_string(extent) + " of '" + dim + "'. Delete that.");
-    const int64_t needed = rows * columns + std::min(rows, columns) + 1;
+    const int64_t needed = registers_of_tile(rows, columns);
     if (needed > family.registers)
         refuse(of + "a register tile of " + std::to_string(rows) + " by " + std::to_string(columns) + " of them needs " +
                std::to_string(needed) + " registers, with those of operands; there are " + std::to_string(family.registers) +

@@ -43,6 +43,8 @@ std::optional<FragmentFold> fragment_fold(const Instruction &family, const Stage
     return fold;
 }
 
+int64_t registers_of_tile(int64_t rows, int64_t columns) { return rows * columns + std::min(rows, columns) + 1; }
+
 // The dims of a tensor by what its element is asked for at: rows or columns, and products.
 struct OperandDims {
     std::string own, folded;

@@ -17,6 +17,10 @@ struct FragmentFold {
 // By a family that has fragments. Nothing where the stage is no sum of products for it, or where no dim has only rows, or only columns.
 std::optional<FragmentFold> fragment_fold(const Instruction &family, const Stage &stage, const Knobs &knobs);
 
+// Registers that a register tile of so many rows and columns of fragments takes: its accumulators, the operands of the shorter side, and
+// one of the longer.
+int64_t registers_of_tile(int64_t rows, int64_t columns);
+
 // The knobs with a layout for each operand that such a stage packs and says none for: fragment by fragment, each as the family has it in
 // memory, those of b in panels as wide as the register tile; and tiles of copies in that layout at loops, where none are stated.
 KnobsByStage with_fragment_layouts(const Algorithm &algorithm, KnobsByStage stages);

@@ -351,16 +351,6 @@ struct Output {
     }
 };
 
-// Whether the program's fragments are tiles of AMX.
-static bool is_of_tiles(const TileProgram &program, const Target &target) {
-    bool all = std::find(target.features.begin(), target.features.end(), "amx_tile") != target.features.end();
-    walk(program.body, [&](const TileNode &node) {
-        auto *step = std::get_if<Fragment>(&node);
-        if (step && !find_family(step->family)->fragments) all = false;
-    });
-    return all;
-}
-
 static void compile(const H::Module &module, const Output &output, bool with_assembly) {
     std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, output.object.path()}};
     if (with_assembly) outputs[H::OutputFileType::assembly] = output.assembly.path();
@@ -429,7 +419,7 @@ private:
     EmittedBody add(Part &part, const std::string &symbol, const TileProgram &program,
                     const std::map<std::string, Surroundings::Invoked> &invoked) {
         const MemoryPlan plan = plan_memory(program);
-        if (is_of_tiles(program, of)) meant += fragment_code_of(program.body);
+        if (has_tiles_only(program)) meant += fragment_code_of(program.body);
         EmittedBody body = plan.shares ? add_parts(part, symbol, program, invoked, plan)
                                        : emit_body(program, {part.constants.add(program, buffers_used(program.body)), invoked});
         append(part.module, symbol, {handle("__user_context"), handle("frame")}, body.body, LinkageType::External, target);

@@ -59,13 +59,14 @@ static void keep_names_from_halide(const TileProgram &program) {
     });
 }
 
-// Whether Halide has an intrinsic for its step.
-static bool is_in_tiles(const Instruction &family) { return family.fragments && family.fragments->held == FragmentForm::Held::tile; }
-
 class Statements {
 public:
     Statements(const TileProgram &p, const Surroundings &s)
-        : program(p), around(s), spec(spec_of(p)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
+        : program(p),
+          around(s),
+          spec(spec_of(p)),
+          values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0),
+          by_registers(has_tiles_only(p)) {
         for (const Argument &a : p.arguments) {
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
             if (a.packed) {
@@ -76,10 +77,6 @@ public:
             addresses.declare(b, a.large);
             if (a.written) written.insert(b.name);
         }
-        walk(p.body, [&](const TileNode &node) {
-            auto *step = std::get_if<Fragment>(&node);
-            if (step) by_registers &= is_in_tiles(*find_family(step->family));
-        });
         for (const Tensor &t : p.constants) {
             Buffer b{t.name, t.dtype, {}, Space::constant};
             for (const std::string &d : t.dims) b.extents.push_back(extent(d));
@@ -124,7 +121,7 @@ private:
     Values values;
     std::map<std::string, Buffer> dense;  // all but arguments that are not packed
     std::set<std::string> written;        // arguments
-    bool by_registers = true;             // all families of fragments are computed in registers of their own
+    const bool by_registers;              // all families of fragments are computed in registers of their own
     bool in_task = false;
     bool in_streaming = false;  // inside an outermost loop that streams
     // Bytes of the workspace: what this program holds at this place, and the most that it and its callees hold at any time.
@@ -478,6 +475,17 @@ private:
         return LetStmt::make(b.name, pointer(base + offset), emit(alloc.body));
     }
 };
+
+bool has_tiles_only(const TileProgram &program) {
+    bool all = true;
+    walk(program.body, [&](const TileNode &node) {
+        auto *step = std::get_if<Fragment>(&node);
+        if (!step) return;
+        const std::optional<FragmentForm> &form = find_family(step->family)->fragments;
+        all &= form && form->held == FragmentForm::Held::tile;
+    });
+    return all;
+}
 
 EmittedBody emit_body(const TileProgram &program, const Surroundings &around) { return Statements(program, around).run(); }
 

@@ -23,6 +23,8 @@ struct Surroundings {
 };
 
 EmittedBody emit_body(const TileProgram &program, const Surroundings &around);
+// Whether all of a program's fragments are tiles of AMX, for whose steps Halide has intrinsics; others are computed as they mean.
+bool has_tiles_only(const TileProgram &program);
 
 // One part of a program whose buffers share bytes, as a body of its own over the same frame. Its bytes are over where the plan's buffers
 // begin; `whole_bytes` makes those of the program out of the most that any part needs.
