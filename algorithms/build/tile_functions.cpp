@@ -320,19 +320,20 @@ Tile softmax(const Tile &x, const Dim &over, Span caller) {
 Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     Builder &f = scores.builder();
+    const DType type = scores.dtype();
+    const Tile zero = number(scores, 0);
+    Tile total, acc;
     if (f.numerics().multiply == Multiply::bf16) {  // weights that a product rounds are those of all scores: pass by pass
         const auto fold = [&](const Monoid &monoid, const std::vector<Tile> &of) { return f.fold(monoid, of, {over.name}, where)[0]; };
-        const Tile top = fold(max_number_monoid(scores.dtype()), {scores}).named("max");
-        const Tile below = scores - select(top == -INFINITY, number(scores, 0), top);
+        const Tile top = fold(max_number_monoid(type), {scores}).named("max");
+        const Tile below = scores - select(top == -INFINITY, zero, top);
         const Tile weights = like(below, exp_nonpositive(below.value())).named("weights");
-        const Tile total = fold(sum_monoid(scores.dtype()), {weights}).named("sum"),
-                   acc = fold(dot_monoid(scores.dtype()), {weights, values});
-        return select(total == number(scores, 0), number(scores, 0), acc.named("acc") / total);
+        total = fold(sum_monoid(type), {weights}).named("sum"), acc = fold(dot_monoid(type), {weights, values}).named("acc");
+    } else {
+        const std::vector<Tile> parts = f.fold(online_softmax_monoid(type, value.name), {scores, values}, {over.name}, where);
+        total = parts[1], acc = parts[2];
     }
-    std::vector<Tile> parts =
-        scores.builder().fold(online_softmax_monoid(scores.dtype(), value.name), {scores, values}, {over.name}, where);
-    Tile zero = number(scores, 0), empty = parts[1] == zero;
-    return select(empty, zero, parts[2] / parts[1]);
+    return select(total == zero, zero, acc / total);
 }
 
 Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key, Span caller) {

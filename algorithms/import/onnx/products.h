@@ -34,7 +34,6 @@ struct Convolution {
 };
 Value convolved(Context &c, const Value &x, const Value &weights, DType dtype, const Convolution &how = {});
 
-
 // y and the bias of the node's input of that number by channel, where it has one.
 Value with_bias(Context &c, const Value &y, size_t input);
 // What Gemm makes of a product: alpha y, and beta times the node's input of that number, where it has one.

@@ -12,11 +12,7 @@ Expr with_names(const Expr &e, const Names &names) {
     if (!e.defined()) return e;
     return replace_loads(e, [&](const Expr &n) -> Expr {
         const auto other = names.find(n->name);
-        if (other == names.end()) return {};
-        const size_t rank = n->args.size() - (n->guarded ? 2 : 0);
-        const Operands index(n->args.begin(), n->args.begin() + static_cast<std::ptrdiff_t>(rank));
-        if (!n->guarded) return load(other->second, n.type(), index);
-        return load_or(other->second, n.type(), index, n->args[rank], n->args[rank + 1]);
+        return other == names.end() ? Expr() : load_of(other->second, n);
     });
 }
 
