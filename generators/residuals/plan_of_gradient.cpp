@@ -22,10 +22,12 @@ namespace {
 constexpr size_t most_groupings = 32, most_asked = 12;  // of one grouping
 constexpr int most_corrections = 3;
 
-std::vector<std::string> words_of(const ResidualGraph &graph, const Kept &kept, const std::map<std::string, int64_t> &groups) {
+using Groups = std::map<std::string, int64_t>;
+
+std::vector<std::string> words_of(const Groups &groups, const std::vector<std::string> &saved) {
     std::vector<std::string> words;
     for (const auto &[call, every] : groups) words.push_back(call + "=" + std::to_string(every));
-    for (const size_t v : kept) words.push_back(graph[v].name + "=save");
+    for (const std::string &stage : saved) words.push_back(stage + "=save");
     words.emplace_back("*=recompute");
     return words;
 }
@@ -44,8 +46,6 @@ std::vector<int64_t> group_sizes(const Dim &rounds, int64_t number) {
     if (sizes.size() == 1 && is_fixed && number > 3) sizes.push_back(root);
     return sizes;
 }
-
-using Groups = std::map<std::string, int64_t>;
 
 // One way to put rounds in groups, and what is chosen among there.
 struct Grouping {
@@ -140,7 +140,9 @@ private:
     }
 
     int64_t asked(const Grouping &grouping, const Kept &kept, bool in_plain_loops = false) {
-        const std::vector<std::string> words = words_of(grouping.choices.graph, kept, grouping.groups);
+        std::vector<std::string> saved;
+        for (const size_t v : kept) saved.push_back(grouping.choices.graph[v].name);
+        const std::vector<std::string> words = words_of(grouping.groups, saved);
         in_plain_loops |= options_.schedule == "none";
         const auto [peak, is_new] = peaks_.try_emplace({words, in_plain_loops});
         if (!is_new) return peak->second;
@@ -244,22 +246,21 @@ GradientPlan plan_of_gradient(const Registry &registry, const KernelOptions &opt
     return Planner(registry, options, extents, budget, observer).run();
 }
 
-std::vector<std::string> GradientPlan::words() const {
-    std::vector<std::string> words;
-    for (const auto &[call, every] : groups) words.push_back(call + "=" + std::to_string(every));
-    for (const PlannedResidual &s : stages)
-        if (s.is_saved) words.push_back(s.stage + "=save");
-    words.emplace_back("*=recompute");
-    return words;
-}
+std::vector<std::string> GradientPlan::words() const { return words_of(groups, saved()); }
 
 std::string GradientPlan::text() const {
     std::vector<std::string> lines;
     for (const auto &[call, every] : groups) lines.push_back(nlohmann::json{{call, every}}.dump());
-    for (const PlannedResidual &s : stages)
-        if (s.is_saved) lines.push_back(nlohmann::json{{s.stage, "save"}}.dump());
+    for (const std::string &stage : saved()) lines.push_back(nlohmann::json{{stage, "save"}}.dump());
     lines.push_back(nlohmann::json{{"*", "recompute"}}.dump());
     return "[\n  " + fmt::format("{}", fmt::join(lines, ",\n  ")) + "\n]\n";
+}
+
+std::vector<std::string> GradientPlan::saved() const {
+    std::vector<std::string> names;
+    for (const PlannedResidual &s : stages)
+        if (s.is_saved) names.push_back(s.stage);
+    return names;
 }
 
 }  // namespace tessera

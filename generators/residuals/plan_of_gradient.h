@@ -32,6 +32,7 @@ struct GradientPlan {
     // (transforms.h).
     std::vector<std::string> words() const;
     std::string text() const;
+    std::vector<std::string> saved() const;  // stages
 };
 
 // `options.transforms` end with grad or value_and_grad, without residuals. `extents` are those of dims that are not fixed. The peak is

@@ -14,6 +14,7 @@
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
+#include "support/text/time_text.h"
 
 namespace tessera {
 
@@ -25,11 +26,6 @@ struct ResidualsOptions {
     std::string budget, out;
 };
 
-std::string seconds_text(double seconds) {
-    if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-    return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
-}
-
 std::string text_of(const GradientPlan &plan, int64_t budget) {
     size_t width = 5;
     for (const PlannedResidual &s : plan.stages) width = std::max(width, s.stage.size());
@@ -37,13 +33,13 @@ std::string text_of(const GradientPlan &plan, int64_t budget) {
     for (const PlannedResidual &s : plan.stages)
         if (s.is_saved || s.is_again)
             text += fmt::format("{:<{}}  {:>14.0f}  {:<9}  {:>10}\n", s.stage, width, s.bytes, s.is_saved ? "save" : "recompute",
-                                seconds_text(s.seconds));
+                                time_text(s.seconds));
     for (const auto &[call, every] : plan.groups) text += fmt::format("rounds of {} in groups of {}\n", call, every);
     text += fmt::format(
         "peak of the lowered program, of {} bytes\n  everything saved             {:>14}\n  this plan                    {:>14}\n  "
         "everything "
         "computed again    {:>14}\ntime that copies add at least  {} (everything computed again: {})\n",
-        budget, plan.peak_of_all, plan.peak, plan.peak_of_none, seconds_text(plan.seconds_again), seconds_text(plan.seconds_most));
+        budget, plan.peak_of_all, plan.peak, plan.peak_of_none, time_text(plan.seconds_again), time_text(plan.seconds_most));
     return text;
 }
 

@@ -21,6 +21,12 @@ Registry sample_registry() {
     return registry;
 }
 
+Registry sample_registry_with_encoder() {
+    Registry all = sample_registry();
+    all.add("encoder", "layers", library::encoder_options(), library::encoder);
+    return all;
+}
+
 std::vector<std::string> odd_names() {
     return {"feature%2Fx", "%%%%%%%%", "%s%n",  "a b",       " ",   "it's", "\"q\"", "größe 行列 🙂", "$HOME", "a$ORIGIN", "${LIB}",
             "$(true)",     "a;b",      "a&b|c", "#a",        "a:b", "a,b",  "a=b",   "back\\slash",         "(x)",   "[y]*?",    "-o",

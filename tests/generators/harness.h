@@ -13,6 +13,7 @@ namespace tessera::test {
 
 // A few algorithms of the standard library.
 Registry sample_registry();
+Registry sample_registry_with_encoder();
 Outcome generator(const std::vector<std::string> &arguments, const Registry &registry = sample_registry());
 // The stock generator as a process; `shell` may set its folder and environment ("cd /tmp && LC_ALL=C ").
 Outcome stock_generator(const std::string &arguments, const std::string &shell = "");

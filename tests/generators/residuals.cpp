@@ -15,12 +15,6 @@ using namespace tessera::test;
 
 namespace {
 
-Registry registry() {
-    Registry all = sample_registry();
-    all.add("encoder", "layers", library::encoder_options(), library::encoder);
-    return all;
-}
-
 const Extents extents = {{"B", 1}, {"T", 8}};
 
 KernelOptions encoder() {
@@ -32,7 +26,7 @@ KernelOptions encoder() {
 
 // What a kernel of these transforms asks for at the extents.
 int64_t workspace_of(const KernelOptions &options) {
-    const Registry known = registry();
+    const Registry known = sample_registry_with_encoder();
     const PreparedKernel prepared = prepare(known, options);
     const TemporaryFolder folder;
     const LoadedKernels loaded(library_to_load(prepared, {}, folder), prepared);
@@ -53,7 +47,7 @@ int64_t workspace_of(const KernelOptions &options) {
 }  // namespace
 
 TEST_CASE("plans stay within their budgets, and more memory takes less time") {
-    const Registry known = registry();
+    const Registry known = sample_registry_with_encoder();
     const GradientPlan all = plan_of_gradient(known, encoder(), extents, int64_t{1} << 40);
     CHECK(all.peak == all.peak_of_all);
     CHECK(all.groups.empty());
@@ -82,7 +76,7 @@ TEST_CASE("plans stay within their budgets, and more memory takes less time") {
 }
 
 TEST_CASE("a budget that no plan has room in is refused with the least that one needs") {
-    const Registry known = registry();
+    const Registry known = sample_registry_with_encoder();
     try {
         plan_of_gradient(known, encoder(), extents, 1000);
         FAIL("nothing needs so little");
@@ -107,7 +101,7 @@ TEST_CASE("residuals writes a plan that --residuals takes, and says what it cost
     words.insert(words.begin(), "residuals");
     for (const char *word : {"--extents", "B=1", "T=8", "--budget", "100kB", "--out"}) words.emplace_back(word);
     words.push_back(file);
-    const Outcome outcome = generator(words, registry());
+    const Outcome outcome = generator(words, sample_registry_with_encoder());
     INFO(outcome.out << outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK_THAT(outcome.out, Catch::Contains("layers.") && Catch::Contains("save") && Catch::Contains("everything computed again") &&
@@ -117,13 +111,13 @@ TEST_CASE("residuals writes a plan that --residuals takes, and says what it cost
     for (const std::string &word : {std::string("--residuals"), file, std::string("--quiet"), std::string("--what"), std::string("memory"),
                                     std::string("--extents"), std::string("B=1"), std::string("T=8")})
         words.push_back(word);
-    const Outcome shown = generator(words, registry());
+    const Outcome shown = generator(words, sample_registry_with_encoder());
     INFO(shown.err);
     CHECK(shown.code == 0);
     words = {"residuals", "encoder", "--grad", "x", "--budget", "ten"};
-    check_refused(words, {"error[command.arguments]", "--budget ten", "64MB"}, 2, registry());
+    check_refused(words, {"error[command.arguments]", "--budget ten", "64MB"}, 2, sample_registry_with_encoder());
     words = {"residuals", "encoder", "--grad", "x", "--budget", "10", "--out", "plan.txt"};
-    check_refused(words, {"error[command.arguments]", "plan.txt", ".json"}, 2, registry());
+    check_refused(words, {"error[command.arguments]", "plan.txt", ".json"}, 2, sample_registry_with_encoder());
     CHECK(parse_bytes("1.5KiB", "--budget") == 1536);
     CHECK(parse_bytes("64MB", "--budget") == 64000000);
 }

@@ -13,16 +13,10 @@ using namespace tessera::test;
 
 namespace {
 
-Registry registry() {
-    Registry all = sample_registry();
-    all.add("encoder", "layers", library::encoder_options(), library::encoder);
-    return all;
-}
-
 std::string shown(std::vector<std::string> words) {
     words.insert(words.begin(), "show");
     words.emplace_back("--quiet");
-    const Outcome outcome = generator(words, registry());
+    const Outcome outcome = generator(words, sample_registry_with_encoder());
     INFO(outcome.err);
     CHECK(outcome.code == 0);
     return outcome.out;
@@ -58,11 +52,12 @@ TEST_CASE("what rounds keep is said in words or in a file, and groups know the r
     CHECK_THAT(with({"--checkpoint", "layers=4", "--grad", "x"}), Catch::StartsWith("algorithm encoder.grad") && Catch::Contains("= 2"));
 
     write_file(file, R"([{"layers.*": "keep"}])");
-    check_refused({"show", "encoder", "--grad", "x", "--residuals", file}, {"error[transform.words]", "<stages>=save"}, 2, registry());
+    check_refused({"show", "encoder", "--grad", "x", "--residuals", file}, {"error[transform.words]", "<stages>=save"}, 2,
+                  sample_registry_with_encoder());
     write_file(file, R"([{"a": "save", "b": "save"}])");
     check_refused({"show", "encoder", "--grad", "x", "--residuals", file}, {"error[json.value]", "/0", "one pattern", "got 2"}, 2,
-                  registry());
-    check_refused({"show", "encoder", "--checkpoint", "layers=4"}, {"error[checkpoint.rounds]", "'L'"}, 2, registry());
+                  sample_registry_with_encoder());
+    check_refused({"show", "encoder", "--checkpoint", "layers=4"}, {"error[checkpoint.rounds]", "'L'"}, 2, sample_registry_with_encoder());
 }
 
 TEST_CASE("words that make nothing are refused with what is expected") {
