@@ -28,9 +28,14 @@ bool contains(const Expr &whole, const Expr &part) {
 
 class Prover {
 public:
-    // `in_steps`: quotients are estimated by in_steps_of. Both ways in one proof would take too many steps.
-    explicit Prover(const Bounds &bounds, bool in_steps = false)
-        : b(bounds), in_steps(in_steps), max_steps(b.proof().depth++ ? max_nested_steps : max_proof_steps) {
+    // How quotients are estimated. All ways in one proof would take too many steps.
+    enum class Quotients {
+        alone,         // each by what it divides, those of one divisor together
+        over_divisor,  // also those of two divisors, of which one divides the other, together
+        in_steps,      // by in_steps_of
+    };
+    explicit Prover(const Bounds &bounds, Quotients quotients)
+        : b(bounds), quotients(quotients), max_steps(b.proof().depth++ ? max_nested_steps : max_proof_steps) {
         if (b.proof().depth == 1) b.proof().steps = 0;
     }
     ~Prover() { b.proof().depth--; }
@@ -41,7 +46,8 @@ public:
         for (const Linear &fact : b.facts()) facts.push_back(&fact);
         return nonnegative(x, facts, 0);
     }
-    bool could_step = false;  // whether the other way may say more
+    // Whether another way may say more.
+    bool could_divide = false, could_step = false;
 
 private:
     bool nonnegative(Linear x, const Facts &facts, int uses);
@@ -51,7 +57,7 @@ private:
     bool by_quotient(const Factored &s, const Facts &facts, int uses);
     std::optional<std::pair<Linear, int64_t>> in_steps_of(const Factored &s);
     struct OneDivisor;
-    std::optional<OneDivisor> over_one_divisor(const Expr &f, const Expr &g) const;
+    std::optional<OneDivisor> over_one_divisor(const Expr &f, const Expr &g);
     bool by_two_quotients(const Factored &s, const Facts &facts, int uses);
     bool by_whole_quotient(const Factored &s, const Facts &facts, int uses);
     bool by_remainder(const Factored &s, const Facts &facts, int uses);
@@ -81,7 +87,7 @@ private:
     const Linear &form(const Expr &e) const { return linear_form(e, b); }
 
     const Bounds &b;
-    const bool in_steps;
+    const Quotients quotients;
     std::deque<Linear> made;
     const int max_steps;
     int steps = 0;
@@ -251,7 +257,7 @@ bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
     if (by_two_quotients(s, facts, uses) || by_whole_quotient(s, facts, uses)) return true;
     bool exact = d.is_constant() && multiple_of(y, b) % d.constant == 0;
     Linear scaled = s.sign < 0 || exact ? y : y - d + Linear(1);
-    const auto whole = in_steps ? in_steps_of(s) : std::nullopt;
+    const auto whole = quotients == Quotients::in_steps ? in_steps_of(s) : std::nullopt;
     if (whole) return nonnegative(s.inside * scaled + whole->first * d + (d - Linear(1)) * whole->second, facts, uses);
     if (nonnegative(s.inside * scaled + s.outside * d + d - Linear(1), facts, uses)) return true;
     could_step = could_step || in_steps_of(s);
@@ -262,13 +268,15 @@ bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
 struct Prover::OneDivisor {
     Linear first, second, divisor;
 };
-std::optional<Prover::OneDivisor> Prover::over_one_divisor(const Expr &f, const Expr &g) const {
+std::optional<Prover::OneDivisor> Prover::over_one_divisor(const Expr &f, const Expr &g) {
     if (same_divisor(f, g)) return OneDivisor{form(f->args[0]), form(g->args[0]), form(f->args[1])};
     const auto divisor = [](const Expr &e) {
         return e.is_operation(Op::div) && e->args[1].is_constant() ? e->args[1]->value.integer : int64_t{0};
     };
     const int64_t c = divisor(f), d = divisor(g);
     if (c < 1 || d < 1 || (c % d && d % c)) return {};
+    could_divide = true;
+    if (quotients != Quotients::over_divisor) return {};
     const auto dividend = [&](const Expr &e, int64_t times) { return times == 1 ? form(e->args[0]) : form(e->args[0] / Expr(times)); };
     return OneDivisor{dividend(f, std::max<int64_t>(1, c / d)), dividend(g, std::max<int64_t>(1, d / c)), Linear(std::min(c, d))};
 }
@@ -371,12 +379,14 @@ bool reads_element(const Expr &load, const std::vector<Expr> &index) {
 
 bool prove_nonnegative(const Linear &form, const Bounds &b) {
     try {
+        bool could_divide, could_step;
         {
-            Prover prover(b);
+            Prover prover(b, Prover::Quotients::alone);
             if (prover.nonnegative(form)) return true;
-            if (!prover.could_step) return false;
+            could_divide = prover.could_divide, could_step = prover.could_step;
         }
-        return Prover(b, true).nonnegative(form);
+        if (could_divide && Prover(b, Prover::Quotients::over_divisor).nonnegative(form)) return true;
+        return could_step && Prover(b, Prover::Quotients::in_steps).nonnegative(form);
     } catch (LinearOverflow) { return false; }
 }
 
