@@ -11,7 +11,7 @@
 namespace tessera {
 
 // The version of the rules by which a derived schedule follows from its task: what was derived by others is derived again.
-constexpr int derivation_version = 10;
+constexpr int derivation_version = 11;
 
 // Workloads that a kernel may meet, and where a schedule of its own pays: `when` are conditions on extents; none for what the schedule is
 // made for as a whole.

@@ -38,7 +38,7 @@ struct Candidate {
 };
 
 // The version of the rules by which proposals follow from seed and measurements: a campaign goes on from records of the same version alone.
-constexpr int search_version = 4;
+constexpr int search_version = 5;
 
 struct SearchOptions {
     uint64_t seed = 1;

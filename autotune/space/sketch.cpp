@@ -71,7 +71,8 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
             bool other_dim = false, along = !view.operands.empty();
             for (const std::string &p : view.pure) {
                 bool fits = extent_of(algorithm, space_.extents, p) >= lanes;
-                for (const Operand &o : view.operands) fits = fits && stride_of(o, p, space_.extents) != Stride::other;
+                for (const Operand &o : view.operands)
+                    fits = fits && (stride_of(o, p, space_.extents) != Stride::other || may_be_packed(view, o, space_.extents));
                 other_dim |= fits;
             }
             for (const Operand &o : view.operands) along = along && stride_of(o, d, space_.extents) != Stride::other;

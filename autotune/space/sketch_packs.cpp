@@ -40,7 +40,8 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
     // Where: before everything, or inside any loop around the register tile, as long as little is copied twice.
     double full = 1;
     for (const std::string &d : tensor->dims) full *= static_cast<double>(std::max<int64_t>(1, plan_->extent(d)));
-    std::vector<Answer> answers = {{"none", grouped ? 0.01 : 1}, {"root", t.fragments ? 1 : 0.3}};
+    const bool gathered = lanes && stride_of(operand, tiled, plan_->extents()) == Stride::other;  // element by element, where it lies
+    std::vector<Answer> answers = {{"none", grouped || gathered ? 0.01 : 1}, {"root", t.fragments || gathered ? 1 : 0.3}};
     if (may_pack_ahead(operand.tensor)) answers.push_back({"ahead", 1.5});
     std::map<std::string, Path> paths;
     const Path path = plan_->path(i);
@@ -96,8 +97,13 @@ void Sketch::ask_packs(size_t i) {
     const PlannedStage &s = plan_->stage(i);
     if (!tiles_.at(i).reuses) return;
     std::set<std::string> seen;
-    for (const Operand &o : s.view.operands)
-        if (seen.insert(o.tensor).second && !plan_->producer(o.tensor)) ask_pack(i, o);
+    for (const Operand &o : s.view.operands) {
+        // What is made for the fold alone is made in the fold's order; what is made as a whole may be read in others too.
+        const PlannedStage *from = plan_->producer(o.tensor);
+        const bool is_whole = from && from->place.empty() && stages_[from->view.stage->name].layout.empty();
+        const bool is_gathered = stride_of(o, tiles_.at(i).vector, plan_->extents()) == Stride::other;
+        if ((!from || (is_whole && is_gathered)) && seen.insert(o.tensor).second) ask_pack(i, o);
+    }
 }
 
 }  // namespace tessera

@@ -99,7 +99,9 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
         for (const Operand &o : s.view.operands) {
             const Stride stride = stride_of(o, d, plan_->extents());
             const PlannedStage *from = plan_->producer(o.tensor);
-            if (stride == Stride::other) prior *= from && !from->output ? 0.7 : 0.1;  // what is made here can be stored along any dim
+            // What is made here can be stored along any dim, and what is read again and again be copied so.
+            const bool any_stride = (from && !from->output) || may_be_packed(s.view, o, plan_->extents());
+            if (stride == Stride::other) prior *= any_stride ? 0.7 : 0.1;
         }
         // Results of the kernel are where they are; its readers say how others are read.
         if (s.output && d != s.view.stage->dims.back()) prior *= 0.02;
@@ -113,6 +115,14 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
                                  : 1;
         answers.push_back({d, prior});
     }
+    // Whoever allows fragments alone has their columns along this dim.
+    if (const std::vector<const Instruction *> families = only_fragments(s); !families.empty())
+        std::erase_if(answers, [&](const Answer &a) {
+            return std::none_of(families.begin(), families.end(), [&](const Instruction *family) {
+                const auto fold = fragment_fold(*family, *s.view.stage, {});
+                return fold && fold->columns == a.value;
+            });
+        });
     t.vector = ask(name, "vector", answers);
     if (t.vector == "none") t.vector.clear();
     if (!t.vector.empty()) k.vector[t.vector] = t.lanes = lanes_along(t.vector);
@@ -130,6 +140,23 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
 static bool is_usable(const Instruction &family, const Algorithm &algorithm, const Target &target) {
     const bool may_flush = algorithm.numerics.denormals != Denormals::gradual;
     return is_emitted(family) && is_on(family, target) && (may_flush || !family.flushes);
+}
+
+// The families that the stage's sum of products is restricted to, where all of them have fragments.
+std::vector<const Instruction *> Sketch::only_fragments(const PlannedStage &s) const {
+    const auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
+    if (!reduce) return {};
+    Decision instruction{s.view.stage->name, "instruction", {{usual_family, 1}}};
+    for (const Instruction &family : families())
+        if (is_usable(family, space_.algorithm, space_.target) && operands_for(family, *reduce))
+            instruction.answers.push_back({family.name, 1});
+    std::vector<const Instruction *> allowed;
+    for (const Answer &a : restricted(instruction, space_.restrictions).answers) {
+        const Instruction *family = find_family(a.value);
+        if (!family || !has_fragments(*family)) return {};
+        allowed.push_back(family);
+    }
+    return allowed;
 }
 
 void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {

@@ -1,6 +1,7 @@
 #include "autotune/space/stage_view.h"
 
 #include <algorithm>
+#include <set>
 
 #include "algorithms/functions/conversions.h"
 #include "costmodel/features/index_value.h"
@@ -80,6 +81,17 @@ Stride stride_of(const Operand &operand, const std::string &dim, const Extents &
 
 bool moves_with(const Operand &operand, const std::string &dim, const Extents &extents) {
     return stride_of(operand, dim, extents) != Stride::none;
+}
+
+bool may_be_packed(const StageView &fold, const Operand &operand, const Extents &extents) {
+    constexpr int64_t again = 4;  // reads of each element that pay for its copy
+    std::set<std::string> axes;
+    for (const Expr &index : operand.index)
+        if (index.kind() != ExprKind::variable || !axes.insert(index->name).second) return false;
+    return fold.folds && std::any_of(fold.pure.begin(), fold.pure.end(), [&](const std::string &d) {
+               const auto size = extents.find(d);
+               return !axes.count(d) && (size == extents.end() || size->second >= again);
+           });
 }
 
 }  // namespace tessera

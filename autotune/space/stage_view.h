@@ -48,4 +48,8 @@ Stride stride_of(const Operand &operand, const std::string &dim, const Extents &
 // Whether the element is different for different values of `dim`.
 bool moves_with(const Operand &operand, const std::string &dim, const Extents &extents);
 
+// Whether a copy of the operand in another order may pay: each axis is a dim of the fold of its own, and points along another dim read
+// each element again. Its axes may then have any stride.
+bool may_be_packed(const StageView &fold, const Operand &operand, const Extents &extents);
+
 }  // namespace tessera

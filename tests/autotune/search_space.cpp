@@ -203,6 +203,29 @@ TEST_CASE("fragments are in the space of a target that has them, as many as ther
     CHECK(grids == std::set<std::pair<int64_t, int64_t>>{{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 1}, {2, 2}, {3, 1}});
 }
 
+TEST_CASE("a product reads an operand that lies across its lanes from a copy, whoever made it") {
+    for (bool is_made : {false, true}) {
+        CAPTURE(is_made);
+        Builder f("product");
+        const Dim M = f.dim("M", 256), N = f.dim("N", 256), K = f.dim("K", 256);
+        const Tile x = f.input("x", {M, K});
+        Tile w = f.input("w", {N, K});
+        if (is_made) w = exp(w).named("made");
+        const SearchSpace space{f.output("y", dot(x, w, {K})).build(), target_named("avx2"), {}, 1, {}, {}};
+        RandomNumbers random(7);
+        int along = 0, copied = 0;
+        for (int i = 0; i < 200; i++) {
+            const auto stages = realize(space, sampling(random));
+            const auto y = stages.find("y"), made = stages.find("made");
+            if (y == stages.end() || !y->second.vector.count("N")) continue;
+            const bool is_made_so = made != stages.end() && (made->second.place || !made->second.layout.empty());
+            along++, copied += is_made_so || y->second.pack.count("made") || y->second.pack.count("w");
+        }
+        CHECK(along > 60);
+        CHECK(copied * 10 > along * 9);
+    }
+}
+
 TEST_CASE("an algorithm that nobody has seen gets a space") {
     Builder f("scaled_distance", {});
     const Dim A = f.dim("A"), B = f.dim("B"), D = f.dim("D");
