@@ -12,6 +12,8 @@
 #   [TANGENT <name>...]              the algorithm and how its outputs change with these
 #   [VMAP <dim>[=<name>,...]...]     the algorithm for many of these at once, all inputs and states where none is named
 #   [CHECKPOINT <call>=<rounds>...]  with the rounds of a call that repeats in groups; these are made in the order in which they stand
+#   [TRANSFORM <words>...]           each of these in the words of modules, such as "forward x w" and "backward x w", the two kernels of a
+#                                    gradient (docs/gradients.md)
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <schedule>]            for all targets: a file that ends in .json, relative to the current source folder; the name of one
 #                                    in the folders below, such as matmul/prepacked_avx2; none, for plain loops; or derived, for the
@@ -338,8 +340,9 @@ function(_tessera_transforms subject)
   set(of_VMAP --vmap "[A-Za-z_][A-Za-z0-9_]*(=${name}(,${name})*)?" "<dim>[=<name>,...], for example B=x,w")
   set(of_CHECKPOINT --checkpoint "${name}=[1-9][0-9]*" "<call>=<rounds of a group>, for example layers=8")
   set(of_RESIDUALS --residuals "([A-Za-z0-9_.*]+=(save|recompute|[1-9][0-9]*)|.*\\.json)" "<stages>=save, <stages>=recompute or a file *.json, for example layers.*=save")
+  set(of_TRANSFORM --transform "[a-z_]+( [A-Za-z0-9_.*=]+)*" "words in quotes, for example \"forward x w\"")
   set(order "${ARGN}")
-  list(FILTER order INCLUDE REGEX "^(GRADIENT|TANGENT|VMAP|CHECKPOINT|RESIDUALS)$")
+  list(FILTER order INCLUDE REGEX "^(GRADIENT|TANGENT|VMAP|CHECKPOINT|RESIDUALS|TRANSFORM)$")
   list(REMOVE_DUPLICATES order)
   foreach(keyword IN LISTS order)
     list(GET of_${keyword} 0 option)
@@ -365,9 +368,9 @@ endfunction()
 
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;COMPILE_LIMIT;EMIT" "OPTIONS;GRADIENT;RESIDUALS;TANGENT;VMAP;CHECKPOINT;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;PYTHON;NUMERICS;SCHEDULE;COMPILE_LIMIT;EMIT" "OPTIONS;GRADIENT;RESIDUALS;TANGENT;VMAP;CHECKPOINT;TRANSFORM;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
   _tessera_check_arguments("a C function"
-    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, RESIDUALS, TANGENT, VMAP, CHECKPOINT, SHAPE, DERIVE_FOR, COMPILE_LIMIT, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
+    "GENERATOR, ALGORITHM, PYTHON, NUMERICS, OPTIONS, GRADIENT, RESIDUALS, TANGENT, VMAP, CHECKPOINT, TRANSFORM, SHAPE, DERIVE_FOR, COMPILE_LIMIT, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
     "give the kernel another name and say ALGORITHM")
   _tessera_find_generator()
 

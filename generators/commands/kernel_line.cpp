@@ -6,6 +6,7 @@
 #include "generators/registry/transforms.h"
 #include "schedules/target/target.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera {
 
@@ -23,12 +24,11 @@ std::string with_names(std::string words, const std::vector<std::string> &names)
 
 void add_transform_options(const CommandLine &line, KernelOptions &options) {
     const auto said = std::make_shared<TransformLine>();
-    const CommandOption grad =
-        line.option("--grad", said->grad,
-                    "In place of the algorithm its gradients by these inputs, states or parameters: it takes <output>.grad, and gives "
-                    "<input>.grad")
-            .takes("NAME")
-            .separated_by(',');
+    line.option("--grad", said->grad,
+                "In place of the algorithm its gradients by these inputs, states or parameters: it takes <output>.grad, and gives "
+                "<input>.grad")
+        .takes("NAME")
+        .separated_by(',');
     line.option("--tangent", said->tangent,
                 "The algorithm and how its outputs change: it takes <input>.tangent of these, and gives <output>.tangent too")
         .takes("NAME")
@@ -46,8 +46,7 @@ void add_transform_options(const CommandLine &line, KernelOptions &options) {
             "--residuals", said->residuals,
             "Stages that are kept for --grad, or computed again: 'layers.*=save', the first pattern that fits counts; or a file (*.json), "
             "such as 'residuals' writes")
-        .takes("STAGES=save|recompute|FILE")
-        .needs(grad);
+        .takes("STAGES=save|recompute|FILE");
     line.option("--transform", said->transform,
                 "One of these as artifacts and modules say it, such as 'grad x w' or 'vmap B x'; may be repeated. All are applied in the "
                 "order of the command line")
@@ -59,6 +58,13 @@ void add_transform_options(const CommandLine &line, KernelOptions &options) {
             words.erase(words.begin());
             return first;
         };
+        if (!said->residuals.empty() && said->grad.empty())
+            throw UserError(
+                "command.arguments",
+                "--residuals requires --grad, whose stages it is about; expected --grad <names> --residuals <stages>=save, got " +
+                    (said->transform.empty() ? "no --grad. Say by what the gradients are, such as --grad x w."
+                                             : "--transform '" + printable(said->transform.front()) +
+                                                   "'. Words of a transform have them behind its names: 'grad x layers.*=save'."));
         std::vector<std::string> residuals;
         for (const std::string &text : said->residuals) {
             const std::vector<std::string> words = residual_words(text);

@@ -147,9 +147,19 @@ std::string name_before(std::string name, const std::vector<std::string> &transf
 std::string checkpoint_words(const std::string &text) { return "checkpoint " + text; }
 
 std::string vmap_words(const std::string &text) {
-    std::string words = "vmap " + text;
-    std::replace(words.begin(), words.end(), '=', ' '), std::replace(words.begin(), words.end(), ',', ' ');
-    return words;
+    const size_t at = text.find('=');
+    const auto is_name = [](const std::string &word) { return !word.empty() && word.find_first_of(" \t\n\r=,") == std::string::npos; };
+    std::vector<std::string> words = {text.substr(0, at)};
+    if (at != std::string::npos)
+        for (size_t from = at + 1; from != std::string::npos + 1;) {
+            const size_t end = text.find(',', from);
+            words.push_back(text.substr(from, end - from));
+            from = end == std::string::npos ? std::string::npos + 1 : end + 1;
+        }
+    if (!std::all_of(words.begin(), words.end(), is_name))
+        throw UserError("transform.words", "vmap '" + printable(text) +
+                                               "': expected <dim> or <dim>=<name>,<name>..., with no name empty, such as B or B=x,w.");
+    return "vmap " + join(words, " ");
 }
 
 std::vector<std::string> residual_words(const std::string &text) {
@@ -162,8 +172,15 @@ std::vector<std::string> residual_words(const std::string &text) {
         if (fields.size() != 1)
             one.fail("json.value", "expected one pattern of stages with save or recompute, such as {\"layers.*\": \"save\"}, got " +
                                        std::to_string(fields.size()) + ".");
-        for (const auto &[name, choice] : fields)
-            words.push_back(name + "=" + (choice.is_integer() ? std::to_string(choice.integer(1)) : choice.text()));
+        const auto &[name, choice] = *fields.begin();
+        const std::string said = choice.is_integer() ? std::to_string(choice.integer()) : choice.is_text() ? choice.text() : "";
+        if (choice.is_integer() ? !positive(said) : said != save_word && said != recompute_word)
+            choice.fail("json.value", "expected \"save\", \"recompute\" or the rounds of a group, a number of at least 1 such as 8, got " +
+                                          (choice.is_integer() ? said
+                                           : choice.is_text()  ? "\"" + printable(said) + "\""
+                                                               : "neither a word nor a number") +
+                                          ".");
+        words.push_back(name + "=" + said);
     }
     return words;
 }

@@ -59,11 +59,13 @@ public:
             const PreparationObserver &observer)
         : registry_(registry), options_(options), extents_(extents), budget_(budget), observer_(observer) {
         const auto refuse = [&](const std::string &got) {
-            throw UserError("residuals.gradient", options.algorithm +
-                                                      ": residuals are of a gradient; expected --grad without --residuals, got " + got +
-                                                      ". Say by what the gradients are, such as --grad x w.");
+            throw UserError("residuals.gradient",
+                            options.algorithm +
+                                ": a plan of residuals is one of a gradient; expected --grad <names> without --residuals as the last that "
+                                "is made of the algorithm, got " +
+                                got + ". Say by what the gradients are, such as --grad x w.");
         };
-        if (options.transforms.empty()) refuse("none");
+        if (options.transforms.empty()) refuse("no gradient");
         gradient_ = options.transforms.back();
         if (!gradient_.starts_with("grad") && !gradient_.starts_with("value_and_grad")) refuse("'" + gradient_ + "' behind all");
         by_ = gradient_words(gradient_);

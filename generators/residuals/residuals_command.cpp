@@ -1,10 +1,16 @@
 #include "generators/residuals/residuals_command.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <utility>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -45,20 +51,43 @@ std::string text_of(const GradientPlan &plan, int64_t budget) {
 
 }  // namespace
 
-int64_t parse_bytes(const std::string &text, const std::string &option) {
-    struct Unit {
-        const char *name;
-        double bytes;
+// UserError command.arguments where a file of this name could not be written as things stand. Nothing is made.
+static void check_writable(const std::filesystem::path &out) {
+    const std::filesystem::path folder = out.has_parent_path() ? out.parent_path() : ".";
+    const auto refuse = [&](const std::string &expected) {
+        throw UserError("command.arguments", "residuals: --out " + printable(out.string()) + ": expected " + expected);
     };
-    constexpr Unit units[] = {{"", 1},     {"B", 1},   {"k", 1e3},  {"kB", 1e3},      {"KB", 1e3},      {"M", 1e6},
-                              {"MB", 1e6}, {"G", 1e9}, {"GB", 1e9}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
-    char *end = nullptr;
-    const double number = std::strtod(text.c_str(), &end);
-    const std::string suffix = end;
-    const auto *unit = std::find_if(std::begin(units), std::end(units), [&](const Unit &u) { return suffix == u.name; });
-    if (end == text.c_str() || unit == std::end(units) || !std::isfinite(number) || number < 0 || number * unit->bytes > 9e18)
-        throw UserError("command.arguments", option + " " + printable(text) + ": expected bytes, such as 64MB, 1.5GiB or 4096.");
-    return static_cast<int64_t>(number * unit->bytes);
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error))
+        refuse("a name in a folder that is there; '" + printable(folder.string()) + "' is none. Make it first.");
+    if (std::filesystem::is_directory(out, error)) refuse("the name of a file, got a folder. Name a file in it.");
+    if (access(folder.c_str(), W_OK | X_OK) != 0)
+        refuse("a folder that may be written to; '" + printable(folder.string()) + "' may not: " + std::strerror(errno) + ".");
+}
+
+int64_t parse_bytes(const std::string &text, const std::string &option) {
+    constexpr std::pair<const char *, double> units[] = {{"", 1},         {"b", 1},        {"k", 1e3},     {"kb", 1e3},     {"m", 1e6},
+                                                         {"mb", 1e6},     {"g", 1e9},      {"gb", 1e9},    {"t", 1e12},     {"tb", 1e12},
+                                                         {"ki", 0x1p10},  {"kib", 0x1p10}, {"mi", 0x1p20}, {"mib", 0x1p20}, {"gi", 0x1p30},
+                                                         {"gib", 0x1p30}, {"ti", 0x1p40},  {"tib", 0x1p40}};
+    const auto refuse = [&](const std::string &expected) {
+        throw UserError("command.arguments", option + " " + printable(text) + ": expected " + expected + ".");
+    };
+    double number = 0;
+    const char *end = text.data() + text.size();
+    const bool begins = !text.empty() && (std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.');
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    std::string suffix(stop, end);
+    if (suffix.starts_with(' ')) suffix.erase(0, 1);
+    for (char &c : suffix) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto *unit = std::find_if(std::begin(units), std::end(units), [&](const auto &u) { return suffix == u.first; });
+    if (!begins || error == std::errc::invalid_argument || unit == std::end(units))
+        refuse(
+            "a number of bytes, such as 4096, 64MB or 1.5GiB; units are B, kB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB "
+            "(of 1024)");
+    if (error == std::errc::result_out_of_range || number * unit->second >= 0x1p63)
+        refuse("less than 2^63 bytes, 9223372 TB; a budget that nothing exceeds may be 1TB");
+    return static_cast<int64_t>(number * unit->second);
 }
 
 Command residuals_command(ProgramLine &program, const Registry &registry) {
@@ -78,6 +107,7 @@ Command residuals_command(ProgramLine &program, const Registry &registry) {
                     throw UserError("command.arguments", "residuals: --out " + o->out +
                                                              ": expected a name that ends in .json, as --residuals takes it. Name it so.");
                 const int64_t budget = parse_bytes(o->budget, "--budget");
+                if (!o->out.empty()) check_writable(out);  // a plan may take minutes
                 const GradientPlan plan =
                     plan_of_gradient(registry, o->kernel, parse_shape(o->extents, "--extents"), budget, printing_notes(o->kernel));
                 std::cout << text_of(plan, budget);

@@ -6,7 +6,8 @@ namespace tessera {
 
 Command residuals_command(ProgramLine &program, const Registry &registry);
 
-// "64MB", "1.5GiB", "4096": bytes; k, M, G are powers of 1000, Ki, Mi, Gi of 1024. UserError command.arguments.
+// "64MB", "1.5GiB", "4096": bytes; k, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024, in letters of
+// either case. UserError command.arguments.
 int64_t parse_bytes(const std::string &text, const std::string &option);
 
 }  // namespace tessera

@@ -46,7 +46,7 @@ void expect_ok(TessStateStatus status, const TessStateError &error) {
 
 // The library takes texts that end with a 0.
 void check_text(const std::string &what, const std::string &text) {
-    if (text.find('\0') != std::string::npos) refuse_argument(what + ": expected text without a character 0, got one");
+    if (text.find('\0') != std::string::npos) refuse_argument(what + ": expected text without a character 0, got one.");
 }
 
 // Calls a function of the library without the interpreter's lock: it may wait for files, or for other threads that hold it.
@@ -63,7 +63,7 @@ void without_lock(Call call) {
 
 uint64_t nanoseconds(const std::optional<double> &seconds) {
     if (!seconds || *seconds >= 1e10) return TESS_STATE_FOREVER;
-    if (!(*seconds >= 0)) refuse_argument("timeout: expected seconds, 0 or more, or None for no end");
+    if (!(*seconds >= 0)) refuse_argument("timeout: expected seconds, 0 or more, or None for no end.");
     return static_cast<uint64_t>(*seconds * 1e9);
 }
 
@@ -73,9 +73,9 @@ struct Held {
     Held(nb::object given, const std::string &what, bool writes) : object(std::move(given)) {
         if (!argument.take(object.ptr())) throw nb::python_error();
         const TessTensor &t = argument.tensor;
-        if (t.device.type != TESS_HOST) refuse_argument(what + ": expected memory of the host, got that of a device; copy it");
-        if (writes && argument.is_read_only) refuse_argument(what + ": expected what can be written to, got a tensor that is read only");
-        if (t.type.bits < 6) refuse_argument(what + ": expected elements of whole bytes; pass codes of 4 bits as the u8 that hold them");
+        if (t.device.type != TESS_HOST) refuse_argument(what + ": expected memory of the host, got that of a device; copy it.");
+        if (writes && argument.is_read_only) refuse_argument(what + ": expected what can be written to, got a tensor that is read only.");
+        if (t.type.bits < 6) refuse_argument(what + ": expected elements of whole bytes; pass codes of 4 bits as the u8 that hold them.");
         int64_t dense = 1;
         for (int32_t axis = t.rank - 1; axis > 0; axis--) {
             if (t.strides && t.extents[axis] > 1 && t.strides[axis] != dense) refuse_gaps(what);
@@ -87,7 +87,7 @@ struct Held {
     }
     char *data() const { return static_cast<char *>(argument.tensor.data) + argument.tensor.byte_offset; }
     [[noreturn]] static void refuse_gaps(const std::string &what) {
-        refuse_argument(what + ": expected rows without gaps, got strides; pass a copy");
+        refuse_argument(what + ": expected rows without gaps, got strides; pass a copy.");
     }
 
     nb::object object;
@@ -106,7 +106,7 @@ public:
     Pages(const std::vector<nb::object> &pools, int32_t page_tokens, int32_t sequences, int32_t sequence_pages, int32_t steps,
           int32_t prefix_tokens, int32_t outside_pages, const std::optional<std::string> &folder, bool recover, bool sync, bool thread) {
         TessCacheConfig config = tess_cache_config();
-        if (pools.empty()) refuse_argument("pools: expected at least one tensor of pages, got none");
+        if (pools.empty()) refuse_argument("pools: expected at least one tensor of pages, got none.");
         std::vector<TessCachePiece> pieces;
         uint64_t page_bytes = 0;
         for (size_t i = 0; i < pools.size(); i++) {
@@ -257,6 +257,11 @@ struct Precision {
         TessStateError error{};
         expect_ok(tess_precision_start(&config, &state, &error), error);
     }
+    // The fields are an array of the user's, who may have written to it.
+    void check() const {
+        TessStateError error{};
+        expect_ok(tess_precision_check(&config, &state, &error), error);
+    }
 };
 
 struct Named {
@@ -282,7 +287,7 @@ TessStateHead head_of(const std::string &semantic_hash, int64_t step, uint64_t s
     check_text("semantic_hash", semantic_hash);
     TessStateHead head{};
     if (semantic_hash.size() >= sizeof head.semantic_hash)
-        refuse_argument("semantic_hash: expected 'sha256:' and 64 digits, got " + std::to_string(semantic_hash.size()) + " characters");
+        refuse_argument("semantic_hash: expected 'sha256:' and 64 digits, got " + std::to_string(semantic_hash.size()) + " characters.");
     semantic_hash.copy(head.semantic_hash, semantic_hash.size());
     head.step = step, head.seed = seed;
     return head;
@@ -330,8 +335,18 @@ void declare_states(nb::module_ &m) {
         .def(nb::init<double, int32_t, int32_t, int32_t, int32_t, int64_t, int64_t>(), nb::arg("range"), nb::arg("first"), nb::arg("least"),
              nb::arg("most"), nb::arg("patience"), nb::arg("grow"), nb::arg("stay"))
         .def(
-            "step", [](Precision &p, double largest) { return tess_precision_step(&p.config, &p.state, largest) != 0; }, nb::arg("largest"))
-        .def("scale", [](const Precision &p) { return tess_precision_scale(&p.state); })
+            "step",
+            [](Precision &p, double largest) {
+                p.check();
+                return tess_precision_step(&p.config, &p.state, largest) != 0;
+            },
+            nb::arg("largest"))
+        .def("check", &Precision::check)
+        .def("scale",
+             [](const Precision &p) {
+                 p.check();
+                 return tess_precision_scale(&p.state);
+             })
         .def(
             "fields",
             [](Precision &p) {

@@ -15,10 +15,35 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tessera import _core
+from tessera.checks import refuse_state, state_flag, state_number, state_real, state_seconds, state_text, state_tokens
 from tessera.errors import StateError
+
+_I32, _I64, _U64 = 2**31 - 1, 2**63 - 1, 2**64 - 1
+
+
+def _id(subject: str, sequence: object) -> int:
+    return state_number(subject, "sequence", sequence, 0, _U64)
+
+
+def _i32(subject: str, **numbers: object) -> list[int]:
+    return [state_number(subject, name, value, 0, _I32) for name, value in numbers.items()]
+
+
+def _path(subject: str, argument: str, path: object) -> str:
+    try:
+        return state_text(subject, argument, os.fspath(path))  # type: ignore[call-overload]
+    except TypeError:
+        refuse_state(subject, argument, "a path", path)
+
+
+def _named(subject: str, tensors: object) -> list[tuple[str, Any]]:
+    if not isinstance(tensors, Mapping):
+        refuse_state(subject, "tensors", "tensors by name, such as {'w': w}", tensors)
+    return [(state_text(subject, "a tensor's name", name), one) for name, one in cast("Mapping[object, Any]", tensors).items()]
+
 
 __all__ = ["AdaptivePrecision", "Counts", "Head", "Pages", "SequenceInfo", "StateError", "Step", "TensorInfo", "load", "look", "save"]
 
@@ -94,46 +119,56 @@ class Pages:
     def __init__(self, *pools: Any, page_tokens: int, sequences: int = 64, sequence_pages: int | None = None, steps: int = 4,
                  prefix_tokens: int = 0, outside_pages: int = 0, folder: str | os.PathLike[str] | None = None, recover: bool = False,
                  sync: bool = True, thread: bool = True) -> None:
+        for name, flag in {"recover": recover, "sync": sync, "thread": thread}.items():
+            state_flag("Pages", name, flag)
+        numbers = _i32("Pages", page_tokens=page_tokens, sequences=sequences, sequence_pages=0 if sequence_pages is None else sequence_pages,
+                       steps=steps, prefix_tokens=prefix_tokens, outside_pages=outside_pages)
         if outside_pages == 0 and (folder is not None or recover):
-            raise StateError("state.argument", "folder and recover are for pages outside, of which outside_pages allows none; give it")
+            raise StateError("state.argument", "folder and recover are for pages outside, of which outside_pages allows none; give it.")
         if recover and folder is None:
-            raise StateError("state.argument", "recover: expected the folder that an earlier process left, got none")
-        self._core = _core.Pages(list(pools), page_tokens, sequences, sequence_pages or 0, steps, prefix_tokens, outside_pages,
-                                 None if folder is None else os.fspath(folder), recover, sync, thread)
+            raise StateError("state.argument", "recover: expected the folder that an earlier process left, got none.")
+        self._core = _core.Pages(list(pools), *numbers, None if folder is None else _path("Pages", "folder", folder), recover, sync, thread)
 
     def open(self, key: int = 0) -> int:
         """A sequence without tokens. `key` is the caller's, for `info` and after `recover`."""
-        return self._core.open(key)
+        return self._core.open(state_number("open", "key", key, 0, _U64))
 
     def close(self, sequence: int) -> None:
         """Ends a sequence, in any state."""
-        self._core.close(sequence)
+        self._core.close(_id("close", sequence))
 
     def fork(self, parent: int, at: int | None = None, key: int = 0) -> int:
         """A sequence with the first `at` tokens of another, all by default, which shares their pages."""
-        return self._core.fork(parent, self.info(parent).length if at is None else at, key)
+        tokens = self.info(parent).length if at is None else state_number("fork", "at", at, 0, _I32)
+        return self._core.fork(state_number("fork", "parent", parent, 0, _U64), tokens, state_number("fork", "key", key, 0, _U64))
 
     def reserve(self, sequence: int, tokens: int, *, timeout: float | None = 0, copy: bool = True) -> tuple[int, int] | None:
         """Makes room for tokens after the sequence's length, all or nothing. A page that others share is replaced by a copy. Without
         `copy`, the pages (from, to) to copy are given instead, for a kernel such as `cache_copy_pages`. With a timeout in seconds, None
         for no end, others go outside where pages are missing."""
-        return self._core.reserve(sequence, tokens, timeout, copy)
+        return self._core.reserve(_id("reserve", sequence), *_i32("reserve", tokens=tokens), state_seconds("reserve", timeout),
+                                  state_flag("reserve", "copy", copy))
 
     def commit(self, sequence: int, tokens: int) -> None:
         """The first reserved tokens count as written."""
-        self._core.commit(sequence, tokens)
+        self._core.commit(_id("commit", sequence), *_i32("commit", tokens=tokens))
 
     def truncate(self, sequence: int, length: int) -> None:
         """Drops the tokens from `length` on, and what is reserved."""
-        self._core.truncate(sequence, length)
+        self._core.truncate(_id("truncate", sequence), *_i32("truncate", length=length))
 
     def prune(self, sequence: int, window: int, keep: int = 0) -> None:
         """Keeps the last `window` tokens and the first `keep`, and frees the pages between. Positions stay."""
-        self._core.prune(sequence, window, keep)
+        self._core.prune(_id("prune", sequence), *_i32("prune", window=window, keep=keep))
 
     def step(self, sequences: Sequence[int], entries: int | None = None) -> Step:
         """The tables of these sequences at one moment, pinned until `release`. `entries` is the width of the table; by default that of the
         longest."""
+        if isinstance(sequences, (str, bytes)) or not isinstance(cast("object", sequences), Iterable):
+            refuse_state("step", "sequences", "a sequence of ids that open gave", sequences)
+        sequences = [_id("step", s) for s in sequences]
+        if entries is not None:
+            (entries,) = _i32("step", entries=entries)
         while True:
             wide = max([1, *(self.info(s).pages for s in sequences)]) if entries is None else entries
             try:
@@ -144,27 +179,27 @@ class Pages:
 
     def offload(self, sequence: int) -> None:
         """Begins to send a sequence outside."""
-        self._core.offload(sequence)
+        self._core.offload(_id("offload", sequence))
 
     def prefetch(self, sequence: int, *, timeout: float | None = 0) -> None:
         """Begins to bring a sequence back. `timeout` is as in `reserve`."""
-        self._core.prefetch(sequence, timeout)
+        self._core.prefetch(_id("prefetch", sequence), state_seconds("prefetch", timeout))
 
     def wait(self, sequence: int, *, timeout: float | None = None) -> None:
         """Waits until a sequence does not move, and raises how that ended."""
-        self._core.wait(sequence, timeout)
+        self._core.wait(_id("wait", sequence), state_seconds("wait", timeout))
 
     def publish(self, sequence: int, tokens: Iterable[int]) -> None:
         """Makes the first tokens of a sequence known to `prefix`."""
-        self._core.publish(sequence, list(tokens))
+        self._core.publish(_id("publish", sequence), state_tokens("publish", "tokens", tokens))
 
     def prefix(self, tokens: Iterable[int]) -> tuple[int, int] | None:
         """The published sequence that begins with most of these tokens, in whole pages, and with how many."""
-        sequence, matched = self._core.prefix(list(tokens))
+        sequence, matched = self._core.prefix(state_tokens("prefix", "tokens", tokens))
         return (sequence, matched) if sequence else None
 
     def info(self, sequence: int) -> SequenceInfo:
-        return SequenceInfo(*self._core.info(sequence))
+        return SequenceInfo(*self._core.info(_id("info", sequence)))
 
     @property
     def sequences(self) -> list[SequenceInfo]:
@@ -200,9 +235,13 @@ class AdaptivePrecision:
 
     def __init__(self, *, range: float = float("inf"), first: int = 16, least: int = 0, most: int = 24, patience: int = 4, grow: int = 1000,
                  stay: int = 100) -> None:
-        self._precision = _core.Precision(range, first, least, most, patience, grow, stay)
+        scales = [state_number("precision", n, v, -2**31, _I32) for n, v in {"first": first, "least": least, "most": most}.items()]
+        steps = [state_number("precision", n, v, -2**31, _I32 if n == "patience" else _I64)
+                 for n, v in {"patience": patience, "grow": grow, "stay": stay}.items()]
+        largest = state_real("precision", "range", range, "the largest number of the narrow type, such as 65504", lambda r: True)
+        self._precision = _core.Precision(largest, *scales, *steps)
         self.state = self._precision.fields()
-        """i64, what a checkpoint keeps: save and load take it as a tensor."""
+        """i64, what a checkpoint keeps: save and load take it as a tensor. Whatever reads it refuses what no steps leave (state.argument)."""
 
     @property
     def scale(self) -> float:
@@ -211,6 +250,7 @@ class AdaptivePrecision:
 
     @property
     def is_wide(self) -> bool:
+        self._precision.check()
         return bool(self.state[1])
 
     @property
@@ -226,7 +266,8 @@ class AdaptivePrecision:
     def step(self, largest: float) -> bool:
         """A step was made, whose gradients without the scale have this largest magnitude, or a number that is not smaller, such as their
         length; infinite or NaN where one of them is. Whether the step counts: if not, the weights stay as they are."""
-        return self._precision.step(largest)
+        return self._precision.step(state_real("precision.step", "largest", largest, "a magnitude, 0 or more, infinite or NaN",
+                                               lambda m: not m < 0))
 
     def __repr__(self) -> str:
         policy = "wide" if self.is_wide else f"narrow, scale {self.scale:g}"
@@ -248,16 +289,17 @@ class TensorInfo(NamedTuple):
 
 def save(path: str | os.PathLike[str], tensors: Mapping[str, Any], *, step: int = 0, seed: int = 0, semantic_hash: str = "") -> None:
     """Writes a checkpoint in place of the one that is there: whole or not at all, whenever the process is killed."""
-    _core.save_state(os.fspath(path), list(tensors.items()), semantic_hash, step, seed)
+    _core.save_state(_path("save", "path", path), _named("save", tensors), state_text("save", "semantic_hash", semantic_hash),
+                     state_number("save", "step", step, 0, _I64), state_number("save", "seed", seed, 0, _U64))
 
 
 def load(path: str | os.PathLike[str], tensors: Mapping[str, Any], *, semantic_hash: str = "") -> Head:
     """Reads a checkpoint into tensors, of these names, types and extents. Nothing is written before the whole file was found right. A
     `semantic_hash` has to be the file's."""
-    return Head(*_core.load_state(os.fspath(path), list(tensors.items()), semantic_hash))
+    return Head(*_core.load_state(_path("load", "path", path), _named("load", tensors), state_text("load", "semantic_hash", semantic_hash)))
 
 
 def look(path: str | os.PathLike[str]) -> tuple[Head, dict[str, TensorInfo]]:
     """What a checkpoint holds."""
-    head, stored = _core.look_at_state(os.fspath(path))
+    head, stored = _core.look_at_state(_path("look", "path", path))
     return Head(*head), {name: TensorInfo(dtype, tuple(shape)) for name, dtype, shape in stored}

@@ -26,7 +26,7 @@ void step_narrow(const TessPrecisionConfig &config, TessPrecision &p, bool overf
         shrink(config, p);
         if (++p.overflows < config.patience) return;
         p.is_wide = 1, p.overflows = 0;
-    } else if (++p.clean == config.grow) {
+    } else if (++p.clean >= config.grow) {
         if (p.exponent < config.most) p.exponent++;
         p.clean = 0, p.overflows = 0, p.stay = config.stay;
     }
@@ -55,11 +55,31 @@ TessStateStatus tess_precision_start(const TessPrecisionConfig *config, TessPrec
                       c.least, c.first, c.most);
     if (c.patience < 1 || c.grow < 1 || c.stay < 1 || c.stay > longest_stay)
         return refuse(error, TESS_STATE_ARGUMENT,
-                      "precision: patience, grow and stay: expected numbers of at least 1, got %d, %lld and %lld.", c.patience,
-                      static_cast<long long>(c.grow), static_cast<long long>(c.stay));
+                      "precision: patience, grow and stay: expected numbers of at least 1, stay at most %lld, got %d, %lld and %lld.",
+                      static_cast<long long>(longest_stay), c.patience, static_cast<long long>(c.grow), static_cast<long long>(c.stay));
     if (!(c.range > 0))
         return refuse(error, TESS_STATE_ARGUMENT, "precision: range: expected the largest number of the narrow type, got %g.", c.range);
     *precision = {c.first, 0, 0, 0, c.stay, 0, 0};
+    return TESS_STATE_OK;
+}
+
+TessStateStatus tess_precision_check(const TessPrecisionConfig *config, const TessPrecision *precision, TessStateError *error) {
+    const TessPrecision &p = *precision;
+    const struct {
+        const char *name;
+        int64_t value, from, to;
+    } fields[] = {{"exponent", p.exponent, config->least, config->most},
+                  {"is_wide", p.is_wide, 0, 1},
+                  {"clean", p.clean, 0, INT64_MAX},
+                  {"overflows", p.overflows, 0, INT64_MAX},
+                  {"stay", p.stay, 1, longest_stay},
+                  {"updates", p.updates, 0, INT64_MAX},
+                  {"skipped", p.skipped, 0, INT64_MAX}};
+    for (const auto &f : fields)
+        if (f.value < f.from || f.value > f.to)
+            return refuse(error, TESS_STATE_ARGUMENT,
+                          "precision: field '%s' of its state: expected %lld to %lld, got %lld. Load what a step of this config left.",
+                          f.name, static_cast<long long>(f.from), static_cast<long long>(f.to), static_cast<long long>(f.value));
     return TESS_STATE_OK;
 }
 

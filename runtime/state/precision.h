@@ -32,7 +32,7 @@ typedef struct TessPrecisionConfig {
     int32_t patience; /**< so many overflows, and not `grow` steps without one in a row between them, bring in the wide policy (4) */
     int64_t grow;     /**< after so many steps in a row without an overflow the scale doubles (1000) */
     int64_t stay;     /**< the wide policy stays for so many steps in a row whose gradients would have fitted (100), twice as many each
-                           time that the narrow one gave way again before it made `grow` steps without an overflow */
+                           time that the narrow one gave way again before it made `grow` steps without an overflow; at most 2^40 */
 } TessPrecisionConfig;
 
 /** What there is to keep: in a checkpoint a tensor of i64, [TESS_PRECISION_FIELDS]. */
@@ -51,6 +51,10 @@ TessPrecisionConfig tess_precision_config(void);
 
 /** TESS_STATE_ARGUMENT where exponents are not least <= first <= most within their range, or a number of steps is below 1. */
 TessStateStatus tess_precision_start(const TessPrecisionConfig *config, TessPrecision *precision, TessStateError *error);
+
+/** Whether the fields are ones that steps of this config leave, for a state that was read from elsewhere: TESS_STATE_ARGUMENT, with the
+ *  field, where exponent is not within least and most, is_wide neither 0 nor 1, stay not within 1 and 2^40, or a number of steps negative. */
+TessStateStatus tess_precision_check(const TessPrecisionConfig *config, const TessPrecision *precision, TessStateError *error);
 
 /** What the next step's loss is multiplied by: a power of two, 1 in the wide policy. */
 double tess_precision_scale(const TessPrecision *precision);

@@ -1,6 +1,8 @@
 // What a gradient keeps and what it computes again: the same bits, whatever is chosen; and forward and backward parts as two algorithms.
 #include <catch2/catch.hpp>
 
+#include <functional>
+
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 #include "algorithms/text/print.h"
@@ -133,6 +135,15 @@ TEST_CASE("residuals: forward and backward as two algorithms have the bits of on
         check_equal(run(vjp(f), given), run(parts.backward, given, made));
         residuals += parts.residuals.size();
         for (const std::string &name : parts.residuals) CHECK(made.count(name));
+        // By place: the backward part takes residuals in the order in which the forward part gives them.
+        std::vector<std::string> given_in_order, taken;
+        for (const std::string &name : parts.forward.outputs)
+            if (parts.backward.find_tensor(name)) given_in_order.push_back(name);
+        for (const Tensor &t : parts.backward.tensors)
+            if (std::find(parts.forward.outputs.begin(), parts.forward.outputs.end(), t.name) != parts.forward.outputs.end())
+                taken.push_back(t.name);
+        CHECK(taken == given_in_order);
+        CHECK(taken == parts.residuals);
     }
     CHECK(residuals > 200);
 }
@@ -174,6 +185,31 @@ TEST_CASE("residuals: the two parts of an encoder, and groups of rounds as a cho
     CHECK(!find(part.within[0], "layers.ffn.up.acc").reads.empty());
     REQUIRE(part.within[0].within.size() == 1);  // attention, for each of the batch
     CHECK(part.within[0].within[0].call.repeat->dim == "B");
+}
+
+TEST_CASE("residuals: a pattern that fits no stage is refused with what there is") {
+    const auto refused = [](const Algorithm &f, const std::string &stages, const std::vector<std::string> &words) {
+        By by{{"x"}, {}, {}};
+        by.residuals.choices = {{stages, true}};
+        for (const auto &make : {std::function<void()>([&] { vjp(f, by); }), std::function<void()>([&] { value_and_grad(f, by); }),
+                                 std::function<void()>([&] { forward_backward(f, by); })})
+            try {
+                make();
+                FAIL("no stage is called " << stages);
+            } catch (const UserError &e) {
+                CHECK(e.id() == "derivative.residuals");
+                for (const std::string &word : words) CHECK_THAT(e.message(), Catch::Contains(word));
+            }
+    };
+    refused(two_layers(), "upp", {"mlp: residuals name the stages 'upp', which fit none", "down", "up", "'up'?"});
+    refused(two_layers(), "layer.*", {"'layer.*'"});
+    const Options two = complete_options("", library::encoder_options(), {{"heads", 2}});
+    const Algorithm f = library::encoder(numerics_named("f32"), two);
+    By by{{"x"}, {}, {}};
+    by.residuals.choices = {{"layers.ffn.up.ac", true}};
+    CHECK_THROWS_WITH(vjp(f, by), Catch::Contains("layers.ffn.up.acc"));
+    by.residuals.choices = {{"layers.ffn.up.acc", true}, {"*.acc", false}, {"*", false}};
+    CHECK_NOTHROW(vjp(f, by));
 }
 
 TEST_CASE("residuals: a state that the forward part writes cannot be read by the backward part alone") {

@@ -53,6 +53,8 @@ target_link_libraries(calls_libraries PRIVATE layer two of_file)
 tessera_add_kernel(matched ALGORITHM matmul SHAPE M=64 N=96 K=32 SCHEDULE_DIRS schedules TARGETS avx2)
 tessera_add_kernel(named ALGORITHM matmul SCHEDULE matmul/prepacked_avx2 TARGETS avx2)
 tessera_add_kernel(extended GENERATOR own_generator ALGORITHM linear_silu SHAPE N=96 K=64 TARGETS laptop)
+tessera_add_kernel(silu_forward GENERATOR own_generator ALGORITHM linear_silu TRANSFORM \"forward x w\" SHAPE N=96 K=64 SCHEDULE none TARGETS avx2)
+tessera_add_kernel(silu_backward GENERATOR own_generator ALGORITHM linear_silu TRANSFORM \"backward x w\" SHAPE N=96 K=64 SCHEDULE none TARGETS avx2)
 tessera_add_kernel(plain ALGORITHM matmul SCHEDULE matmul/prepacked_avx512 SCHEDULE_FOR avx2=none TARGETS avx2)
 ")
 file(WRITE "${project}/two.json" "{\"format\": \"tessera-module\", \"version\": 1, \"name\": \"two\", \"kernels\": [

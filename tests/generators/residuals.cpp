@@ -1,4 +1,5 @@
 // Plans of gradients: within their budgets, with the workspace that kernels ask for.
+#include <filesystem>
 #include <list>
 
 #include "algorithms/library/library.h"
@@ -118,8 +119,32 @@ TEST_CASE("residuals writes a plan that --residuals takes, and says what it cost
     check_refused(words, {"error[command.arguments]", "--budget ten", "64MB"}, 2, sample_registry_with_encoder());
     words = {"residuals", "encoder", "--grad", "x", "--budget", "10", "--out", "plan.txt"};
     check_refused(words, {"error[command.arguments]", "plan.txt", ".json"}, 2, sample_registry_with_encoder());
-    CHECK(parse_bytes("1.5KiB", "--budget") == 1536);
-    CHECK(parse_bytes("64MB", "--budget") == 64000000);
+    for (const std::string &out : {folder.path() + "/none/plan.json", std::string("/proc/plan.json"), folder.path() + "/made.json"}) {
+        std::filesystem::create_directory(folder.path() + "/made.json");
+        check_refused({"residuals", "none", "--grad", "x", "--budget", "10", "--out", out}, {"error[command.arguments]", "--out " + out}, 2,
+                      sample_registry_with_encoder());  // before anything is planned: there is no such algorithm
+    }
+    CHECK(!std::filesystem::exists(folder.path() + "/none"));
+}
+
+TEST_CASE("bytes are read in the usual spellings, and nothing else is") {
+    for (const auto &[text, bytes] : {std::pair{"0", int64_t{0}},
+                                      {"4096", 4096},
+                                      {"64MB", 64000000},
+                                      {"64mb", 64000000},
+                                      {"64 MB", 64000000},
+                                      {"1.5KiB", 1536},
+                                      {"1.5kib", 1536},
+                                      {"12.5MB", 12500000},
+                                      {"2Gi", int64_t{2} << 30},
+                                      {"1e6", 1000000},
+                                      {"2T", int64_t{2000000000000}},
+                                      {".5k", 500}})
+        CHECK(parse_bytes(text, "--budget") == bytes);
+    for (const char *text : {"", "ten", "0x10MB", "-1", "+1", " 1", "nan", "inf", "1..5", "12 M B", "12mbit", "MB", "1e", "1,5MB"})
+        CHECK_THROWS_WITH(parse_bytes(text, "--budget"), Catch::Contains(std::string("--budget ") + text) && Catch::Contains("KiB, MiB"));
+    for (const char *text : {"9223372036854775808", "1e400", "99999999TB"})
+        CHECK_THROWS_WITH(parse_bytes(text, "--budget"), Catch::Contains("less than 2^63 bytes"));
 }
 
 }  // namespace tessera::test_residuals

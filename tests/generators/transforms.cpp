@@ -52,8 +52,14 @@ TEST_CASE("what rounds keep is said in words or in a file, and groups know the r
     CHECK_THAT(with({"--checkpoint", "layers=4", "--grad", "x"}), Catch::StartsWith("algorithm encoder.grad") && Catch::Contains("= 2"));
 
     write_file(file, R"([{"layers.*": "keep"}])");
-    check_refused({"show", "encoder", "--grad", "x", "--residuals", file}, {"error[transform.words]", "<stages>=save"}, 2,
+    check_refused({"show", "encoder", "--grad", "x", "--residuals", file},
+                  {"error[json.value]", "/0/layers.*", "expected \"save\", \"recompute\"", "got \"keep\"."}, 2,
                   sample_registry_with_encoder());
+    for (const char *rounds : {R"([{"layers": "0"}])", R"([{"layers": 0}])", R"([{"layers": "2"}])", R"([{"layers": [2]}])"}) {
+        write_file(file, rounds);
+        check_refused({"show", "encoder", "--grad", "x", "--residuals", file}, {"error[json.value]", "/0/layers", "a number of at least 1"},
+                      2, sample_registry_with_encoder());
+    }
     write_file(file, R"([{"a": "save", "b": "save"}])");
     check_refused({"show", "encoder", "--grad", "x", "--residuals", file}, {"error[json.value]", "/0", "one pattern", "got 2"}, 2,
                   sample_registry_with_encoder());
@@ -74,10 +80,16 @@ TEST_CASE("words that make nothing are refused with what is expected") {
     refused({"--transform", "tangent x=save"}, {"error[transform.words]", "names of inputs, states or parameters behind tangent"});
     refused({"--checkpoint", "layers"}, {"error[transform.words]", "checkpoint <call>=<rounds of a group>"});
     refused({"--checkpoint", "layers=0"}, {"error[transform.words]", "'checkpoint layers=0'"});
-    refused({"--checkpoint", "layers=2"}, {"error[checkpoint.unknown]", "no call 'layers' repeats"});
+    refused({"--checkpoint", "layers=2"},
+            {"error[checkpoint.unknown]", "'layers' is no call that repeats", "no call of it repeats. Leave the groups out."});
+    for (const char *given : {"=x", "B=", "B=x,,w", "B=x,", "B=,x", "B=x=w", "B x", "", "B,C"})
+        refused({"--vmap", given}, {"error[transform.words]", std::string("vmap '") + given + "'", "such as B or B=x,w"});
+    refused({"--grad", "x", "--residuals", "ac=save"}, {"error[derivative.residuals]", "'ac'", "there are"});
     refused({"--grad", "x", "--residuals", "y=keep"}, {"error[transform.words]", "<stages>=save or <stages>=recompute"});
     refused({"--grad", "x", "--residuals", "/none.json"}, {"error[residuals.file]", "/none.json"});
     refused({"--residuals", "y=save"}, {"error[command.arguments]", "--residuals requires --grad"});
+    refused({"--transform", "grad x", "--residuals", "y=save"},
+            {"error[command.arguments]", "--residuals requires --grad", "got --transform 'grad x'", "'grad x layers.*=save'"});
     refused({"--vmap", "M"}, {"error[vmap.dim]", "'M'"});
 }
 

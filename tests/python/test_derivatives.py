@@ -161,9 +161,15 @@ def test_residuals_from_a_file_and_in_two_parts(rng, tmp_path):
         values |= {"x": x, "w": w, "g": g, "y.grad": y_grad}
         for a, b in zip(gradients, backward(*(values[name] for name in backward.arguments))):
             np.testing.assert_array_equal(a, b)
+        # By place: residuals come as the second takes them. y is an output that it does not read here.
+        names = [o[0] for o in forward.algorithm.outputs]
+        assert [n for n in backward.arguments if n in names] == [n for n in names if n in backward.arguments]
     with pytest.raises(CompilationError, match="derivative.residuals"):
         ts.vjp(encoder, by=by, saved="layers.acc=keep")
-    for broken in ("garbage", '{"layers": 2}', "[1]", "[{}]", '[{"layers": [2]}]', '[{"layers": 2.5}]'):
+    with pytest.raises(CompilationError, match=r"derivative.residuals.*'layers.ac', which fit none; there are .*'layers.acc'\?"):
+        ts.vjp(encoder, by=by, saved="layers.ac")
+    for broken in ("garbage", '{"layers": 2}', "[1]", "[{}]", '[{"layers": [2]}]', '[{"layers": 2.5}]', '[{"layers": "0"}]', '[{"layers": 0}]',
+                   '[{"layers": true}]', '[{"a": "save", "b": "save"}]'):
         plan.write_text(broken)
         with pytest.raises(CompilationError, match=r"derivative.residuals.*plan.json"):
             ts.vjp(encoder, by=by, saved=str(plan))
@@ -186,3 +192,84 @@ def test_vmap_is_a_loop(rng):
     np.testing.assert_array_equal(each, ts.vjp(ts.vmap(affine, "B", mapped="x"), by="x")(many_x, w, b, 2.0, g))
     with pytest.raises(CompilationError, match="vmap.unknown"):
         ts.vmap(affine, "B", mapped="z")
+
+
+def test_residuals_are_handed_over_by_place(rng):
+    @jit(schedule="none")
+    def twice(x: Tensor["M", "D", f64], w: Tensor["D", "E", f64], v: Tensor["E", "F", f64]) -> Tensor["M", "F", f64]:
+        inner = tile.tanh(tile.dot(x, w).named("up")).named("inner")
+        return tile.tanh(tile.dot(inner, v).named("down"))
+
+    x, w, v, g = (rng.standard_normal((4, 4)) for _ in range(4))
+    forward, backward = ts.forward_backward(twice, by=("x", "w"))
+    names = [o[0] for o in forward.algorithm.outputs]
+    assert names[0] == "y" and len(names) > 1 and backward.arguments == ["x", "w", "v", "y.grad", *names]
+    for one, other in zip(backward(x, w, v, g, *forward(x, w, v)), ts.vjp(twice, by=("x", "w"))(x, w, v, g)):  # all shapes agree
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: ts.vjp(affine, by=3), "vjp: by: expected a name or a sequence of names"),
+    (lambda: ts.jvp(affine, by=("x", 3)), "jvp: by: expected"),
+    (lambda: ts.vjp(affine, of={"y": 1}), "vjp: of: expected"),
+    (lambda: ts.grad(loss, by=None), "grad: by: expected"),
+    (lambda: ts.value_and_grad(loss, of=("y",)), "value_and_grad: of: expected the name of one output"),
+    (lambda: ts.vjp(affine, saved=8), "vjp: saved: expected"),
+    (lambda: ts.forward_backward(affine, saved=[8]), "forward_backward: saved: expected"),
+    (lambda: ts.transpose(loss, 1.5), "transpose: linear_in: expected"),
+    (lambda: ts.vmap(affine, 3), "vmap: over: expected the name of a dim or a Dim"),
+    (lambda: ts.vmap(affine, "B", mapped=b"x"), "vmap: mapped: expected"),
+    (lambda: ts.checkpoint(encoder, 3, 2), "checkpoint: scope: expected"),
+    (lambda: ts.checkpoint(encoder, "layers", True), "checkpoint: every: expected a whole number from 1"),
+    (lambda: ts.checkpoint(encoder, "layers", "2"), "checkpoint: every: expected"),
+    (lambda: ts.checkpoint(encoder, "layers", 0), "checkpoint: every: expected"),
+    (lambda: ts.with_rule(affine, differs=1), "with_rule: differs: expected True or False"),
+])
+def test_arguments_of_wrong_types_are_named(call, words):
+    with pytest.raises(CompilationError, match=r"error\[python.argument\]: " + words + r".*, got .*\.$"):
+        call()
+
+
+def gradient_of(f, *arguments):
+    """Of the sum of what an elementwise function gives."""
+    made = ts.vjp(f)
+    gradients = made(*arguments, np.ones_like(arguments[0]))
+    return [g.tolist() for g in (gradients if isinstance(gradients, tuple) else (gradients,))]
+
+
+def test_gradients_at_ties_at_zero_and_at_nan():
+    nan = np.nan
+
+    @jit(schedule="none")
+    def relu(x: Tensor["N", f64]) -> Tensor["N", f64]:
+        return tile.relu(x)
+
+    @jit(schedule="none")
+    def absolute(x: Tensor["N", f64]) -> Tensor["N", f64]:
+        return abs(x)
+
+    @jit(schedule="none")
+    def larger(x: Tensor["N", f64], z: Tensor["N", f64]) -> Tensor["N", f64]:
+        return tile.maximum(x, z)
+
+    @jit(schedule="none")
+    def smaller(x: Tensor["N", f64], z: Tensor["N", f64]) -> Tensor["N", f64]:
+        return tile.minimum(x, z)
+
+    @jit(schedule="none")
+    def clamped(x: Tensor["N", f64]) -> Tensor["N", f64]:
+        return tile.minimum(tile.maximum(x, -1.0), 1.0)
+
+    @jit(schedule="none")
+    def largest(x: Tensor["N", f64]):
+        return tile.max(x, over="N")
+
+    at = np.array([-2.0, -0.0, 0.0, 2.0, nan])
+    assert gradient_of(relu, at) == [[0, 0, 0, 1, 0]] and gradient_of(absolute, at) == [[-1, 0, 0, 1, 0]]
+    # Of equal operands, and where one is NaN, the second counts.
+    x, z = np.array([1.0, 2.0, 3.0, nan, 1.0]), np.array([1.0, 1.0, 4.0, 1.0, nan])
+    assert gradient_of(larger, x, z) == [[0, 1, 0, 0, 0], [1, 0, 1, 1, 1]]
+    assert gradient_of(smaller, x, z) == [[0, 0, 1, 0, 0], [1, 1, 0, 1, 1]]
+    assert gradient_of(clamped, np.array([-2.0, -1.0, 0.0, 1.0, 2.0, nan])) == [[0, 0, 1, 0, 0, 0]]
+    np.testing.assert_array_equal(ts.grad(largest)(np.array([1.0, 3.0, 3.0])), [0, 0.5, 0.5])
+    assert np.isnan(ts.grad(largest)(np.array([1.0, nan, nan]))).all()

@@ -359,3 +359,51 @@ def test_a_scale_goes_on_from_a_checkpoint(tmp_path):
         assert one.step(1.0) == other.step(1.0) and one.scale == other.scale and one.is_wide == other.is_wide
     with pytest.raises(StateError, match="least <= first <= most"):
         state.AdaptivePrecision(first=30)
+
+
+def test_precision_checks_what_its_user_wrote_and_gave(tmp_path):
+    precision = state.AdaptivePrecision(range=65504, first=8)
+    for field, value in {0: 99, 1: 2, 2: -1, 3: -1, 4: 0, 5: -1, 6: -1}.items():
+        kept = int(precision.state[field])
+        precision.state[field] = value
+        for use in (lambda: precision.step(1.0), lambda: precision.scale, lambda: precision.is_wide):
+            with pytest.raises(state.StateError, match=f"precision: field '.*' of its state: expected .*, got {value}. Load"):
+                use()
+        precision.state[field] = kept
+    for largest in (True, -1.0, "1", None, np.bool_(True), -np.inf):
+        with pytest.raises(state.StateError, match=r"precision.step: largest: expected a magnitude, 0 or more, infinite or NaN, got"):
+            precision.step(largest)
+    assert precision.step(np.float32(1)) and precision.step(1) and not precision.step(np.nan)
+    assert (precision.updates, precision.skipped) == (2, 1)
+    for wrong in ({"range": "wide"}, {"first": 1.5}, {"patience": True}, {"grow": None}, {"stay": "1"}, {"most": 2**40}):
+        with pytest.raises(state.StateError, match=f"precision: {next(iter(wrong))}: expected"):
+            state.AdaptivePrecision(**wrong)
+    with pytest.raises(state.StateError, match="stay at most 1099511627776"):
+        state.AdaptivePrecision(stay=2**50)
+
+
+def test_states_name_the_argument_of_a_wrong_type(tmp_path):
+    pool = np.zeros((4, 2, 3), np.float32)
+    pages = state.Pages(pool, page_tokens=2)
+    s = pages.open()
+    file = tmp_path / "a.safetensors"
+    for call, words in [(lambda: state.Pages(pool, page_tokens="2"), "Pages: page_tokens"),
+                        (lambda: state.Pages(pool, page_tokens=True), "Pages: page_tokens"),
+                        (lambda: state.Pages(pool, page_tokens=2, sync=1), "Pages: sync"),
+                        (lambda: state.Pages(pool, page_tokens=2, outside_pages=1, folder=3), "Pages: folder"),
+                        (lambda: pages.open("a"), "open: key"), (lambda: pages.close(1.5), "close: sequence"),
+                        (lambda: pages.fork(s, at="x"), "fork: at"),
+                        (lambda: pages.reserve(s, 1.0), "reserve: tokens"), (lambda: pages.reserve(s, 1, timeout="1"), "reserve: timeout"),
+                        (lambda: pages.reserve(s, 1, copy=2), "reserve: copy"), (lambda: pages.commit(s, None), "commit: tokens"),
+                        (lambda: pages.truncate(s, -1), "truncate: length"), (lambda: pages.prune(s, "3"), "prune: window"),
+                        (lambda: pages.step(s), "step: sequences"), (lambda: pages.step([s], entries=2.0), "step: entries"),
+                        (lambda: pages.wait(s, timeout=-1), "wait: timeout"), (lambda: pages.publish(s, 3), "publish: tokens"),
+                        (lambda: pages.prefix([1, "2"]), r"prefix: tokens\[1\]"), (lambda: pages.info(None), "info: sequence"),
+                        (lambda: state.save(3.5, {}), "save: path"), (lambda: state.save(file, [pool]), "save: tensors"),
+                        (lambda: state.save(file, {"a": pool}, step=True), "save: step"),
+                        (lambda: state.save(file, {"a": pool}, step=-1), "save: step"),
+                        (lambda: state.save(file, {"a": pool}, seed="1"), "save: seed"),
+                        (lambda: state.load(file, {1: pool}), "load: a tensor's name"),
+                        (lambda: state.load(file, {"a": pool}, semantic_hash=None), "load: semantic_hash"), (lambda: state.look(None), "look: path")]:
+        with pytest.raises(state.StateError, match=words + r": expected .*, got .*\.$"):
+            call()

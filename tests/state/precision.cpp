@@ -132,6 +132,26 @@ TEST_CASE("precision: what is kept in a checkpoint goes on") {
     }
 }
 
+TEST_CASE("precision: a state that no steps leave is refused by its field, and every one that steps leave is taken") {
+    Training t(quick());
+    TessStateError error = {};
+    std::mt19937 draw(3);
+    for (int i = 0; i < 500; i++) {
+        t.step(draw() % 4 ? 1 : 1e6);
+        REQUIRE(tess_precision_check(&t.config, &t.p, &error) == TESS_STATE_OK);
+    }
+    const std::pair<const char *, int64_t TessPrecision::*> fields[] = {
+        {"exponent", &TessPrecision::exponent},   {"is_wide", &TessPrecision::is_wide}, {"clean", &TessPrecision::clean},
+        {"overflows", &TessPrecision::overflows}, {"stay", &TessPrecision::stay},       {"updates", &TessPrecision::updates},
+        {"skipped", &TessPrecision::skipped}};
+    for (const auto &[name, field] : fields) {
+        TessPrecision broken = t.p;
+        broken.*field = -1000;
+        CHECK(tess_precision_check(&t.config, &broken, &error) == TESS_STATE_ARGUMENT);
+        CHECK_THAT(error.text, Catch::Contains("'" + std::string(name) + "'") && Catch::Contains("got -1000"));
+    }
+}
+
 TEST_CASE("precision: what cannot be is refused") {
     TessPrecision p = {};
     const auto refused = [&](auto change, const char *words) {
@@ -143,7 +163,8 @@ TEST_CASE("precision: what cannot be is refused") {
     };
     refused([](auto &c) { c.first = 25; }, "least <= first <= most <= 126, got 0, 25 and 24");
     refused([](auto &c) { c.least = -200; }, "expected -126 <= least");
-    refused([](auto &c) { c.stay = 0; }, "at least 1, got 4, 1000 and 0");
+    refused([](auto &c) { c.stay = 0; }, "at least 1, stay at most 1099511627776, got 4, 1000 and 0");
+    refused([](auto &c) { c.stay = INT64_MAX; }, "stay at most 1099511627776, got 4, 1000 and 9223372036854775807");
     refused([](auto &c) { c.range = NAN; }, "the largest number of the narrow type, got nan");
     refused([](auto &c) { c.size = 8; }, "Begin with tess_precision_config()");
     TessStateError error = {};

@@ -6,6 +6,7 @@
 #include "algorithms/transform/derivatives/compute_again.h"
 #include "algorithms/transform/derivatives/linearize.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera::differentiation {
 
@@ -23,9 +24,46 @@ Backward::Backward(Request request, BackwardKind kind)
              [this](const std::string &name) { return p_.fresh(name); },
              {request_.f.outputs.begin(), request_.f.outputs.end()}} {}
 
+static void add_stages(const Algorithm &f, const std::string &prefix, std::vector<std::string> &names) {
+    for (const Stage &stage : f.stages()) names.push_back(prefix + stage.name);
+    for (const Call &call : f.calls()) add_stages(*call.callee, prefix + call.scope + ".", names);
+}
+
+static void add_stages(const std::vector<ForwardPart> &parts, std::vector<std::string> &names) {
+    for (const ForwardPart &part : parts) {
+        for (const ForwardStage &s : part.stages) names.push_back(s.name);
+        add_stages(part.within, names);
+    }
+}
+
+// A pattern that fits nothing is a slip: the gradient would keep, or compute again, what nobody asked for.
+void Backward::check_residuals() const {
+    constexpr size_t most_listed = 40;
+    std::vector<std::string> names;
+    const std::vector<Residuals::Choice> &choices = request_.residuals.choices;
+    for (const Residuals::Choice &choice : choices) {
+        if (choice.stages == "*") continue;
+        if (names.empty()) {
+            for (const Stage &stage : p_.made.stages()) names.push_back(stage.name);
+            add_stages(request_.f, "", names), add_stages(within_, names);
+            std::sort(names.begin(), names.end());
+            names.erase(std::unique(names.begin(), names.end()), names.end());
+        }
+        const auto is_fitting = [&](const std::string &name) { return Residuals{{{choice.stages, true}}, {}}.saves(name, true); };
+        if (std::any_of(names.begin(), names.end(), is_fitting)) continue;
+        const std::vector<std::string> listed(names.begin(),
+                                              names.begin() + static_cast<std::ptrdiff_t>(std::min(most_listed, names.size())));
+        const std::string more = listed.size() < names.size() ? " and " + std::to_string(names.size() - listed.size()) + " more" : "";
+        throw UserError("derivative.residuals", request_.f.name + ": residuals name the stages '" + printable(choice.stages) +
+                                                    "', which fit none; there are " + (names.empty() ? "none" : join(listed) + more) + "." +
+                                                    did_you_mean(choice.stages, names));
+    }
+}
+
 void Backward::make() {
     add_primal(RoundWiring());
     forward_ = p_.made.steps.size();
+    check_residuals();
     seed();
     transpose_all();
     if (kind_ == BackwardKind::value_and_grad) p_.made.outputs = request_.f.outputs;

@@ -55,6 +55,7 @@ private:
     void add_by_rule(const Call &call);
     void seed();
     void make();
+    void check_residuals() const;  // UserError derivative.residuals
     ForwardPart part_of(const std::vector<Step> &steps) const;
     std::string seed_by_input(const std::string &of, const std::vector<std::string> &dims, DType type, const std::string &name);
 

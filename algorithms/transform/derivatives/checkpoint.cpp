@@ -188,8 +188,9 @@ Algorithm checkpoint(const Algorithm &f, const std::string &scope, int64_t every
             grouped.rule = f.rule;
             return grouped;
         }
-    throw UserError("checkpoint.unknown", f.name + ": no call '" + scope + "' repeats; those that do are " +
-                                              (scopes.empty() ? "none" : join(scopes)) + "." + did_you_mean(scope, scopes));
+    throw UserError("checkpoint.unknown", f.name + ": '" + scope + "' is no call that repeats, so it has no rounds to put in groups; " +
+                                              (scopes.empty() ? "no call of it repeats. Leave the groups out."
+                                                              : "there are " + join(scopes) + "." + did_you_mean(scope, scopes)));
 }
 
 }  // namespace tessera

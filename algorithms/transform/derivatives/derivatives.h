@@ -20,6 +20,7 @@
 //   derivative.until     vjp of a call that stops early
 //   derivative.scalar    value_and_grad of what is not one number
 //   derivative.linear    transpose of what is not linear in what was named
+//   derivative.residuals a pattern of residuals that fits no stage
 #pragma once
 #include <map>
 #include <string>
@@ -66,10 +67,10 @@ Algorithm value_and_grad(const Algorithm &f, const By &by = {});
 Algorithm grad(const Algorithm &f, const By &by = {});
 
 // The gradient as two algorithms. `forward`, named f.forward, gives f's outputs, and beside them what the backward part reads of its
-// stages: `residuals`, by the names of their tensors, of which some may be outputs of f. `backward`, named f.backward, takes these, y.grad
-// of each of `of` and those of f's inputs that it reads, and gives x.grad of each of `by`, the bits of vjp(f, by). What residuals do not
-// save `backward` computes again, and what has rows whose number data tells (ragged dims). UserErrors as vjp; derivative.write also where
-// `backward` would read a state that `forward` writes.
+// stages: `residuals`, by the names of their tensors, of which some may be outputs of f. `backward`, named f.backward, takes those of f's
+// inputs that it reads, y.grad of each of `of` and the residuals, in the order of `forward`'s outputs, and gives x.grad of each of `by`,
+// the bits of vjp(f, by). What residuals do not save `backward` computes again, and what has rows whose number data tells (ragged dims).
+// UserErrors as vjp; derivative.write also where `backward` would read a state that `forward` writes.
 struct ForwardBackward {
     Algorithm forward, backward;
     std::vector<std::string> residuals;

@@ -75,14 +75,19 @@ ForwardBackward Backward::run_apart() {
     std::set<std::string> made_here;
     for (const Tensor &t : results_in(p_.made.steps)) made_here.insert(t.name);
     forward.made.outputs = request_.f.outputs;
+    std::map<std::string, Tensor> residuals;
+    std::vector<std::string> &outputs = forward.made.outputs;
     for (Tensor t : results_in(forward.made.steps)) {
         if (!read.count(t.name) || made_here.count(t.name)) continue;
-        made.residuals.push_back(t.name);
-        std::vector<std::string> &outputs = forward.made.outputs;
         if (std::find(outputs.begin(), outputs.end(), t.name) == outputs.end()) outputs.push_back(t.name);
         t.role = Role::input;
-        p_.made.tensors.push_back(std::move(t));
+        residuals.emplace(t.name, std::move(t));
     }
+    for (const std::string &output : outputs)  // one order for both, so that they may be handed over by place
+        if (const auto residual = residuals.find(output); residual != residuals.end()) {
+            made.residuals.push_back(output);
+            p_.made.tensors.push_back(residual->second);
+        }
     std::set<std::string> kept = read;
     for (const Tensor &t : p_.made.tensors)
         if (!request_.f.find_tensor(t.name)) kept.insert(t.name);  // y.grad
