@@ -52,8 +52,8 @@ TessPrecisionConfig tess_precision_config(void);
 /** TESS_STATE_ARGUMENT where exponents are not least <= first <= most within their range, or a number of steps is below 1. */
 TessStateStatus tess_precision_start(const TessPrecisionConfig *config, TessPrecision *precision, TessStateError *error);
 
-/** Whether the fields are ones that steps of this config leave, for a state that was read from elsewhere: TESS_STATE_ARGUMENT, with the
- *  field, where exponent is not within least and most, is_wide neither 0 nor 1, stay not within 1 and 2^40, or a number of steps negative. */
+/** Whether the fields are ones that steps of this config leave, for a state that was read from elsewhere. TESS_STATE_ARGUMENT, with the
+ *  field: exponent not within least and most, is_wide neither 0 nor 1, stay not within 1 and 2^40, a negative number of steps. */
 TessStateStatus tess_precision_check(const TessPrecisionConfig *config, const TessPrecision *precision, TessStateError *error);
 
 /** What the next step's loss is multiplied by: a power of two, 1 in the wide policy. */

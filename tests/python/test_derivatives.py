@@ -266,7 +266,7 @@ def test_gradients_at_ties_at_zero_and_at_nan():
 
     at = np.array([-2.0, -0.0, 0.0, 2.0, nan])
     assert gradient_of(relu, at) == [[0, 0, 0, 1, 0]] and gradient_of(absolute, at) == [[-1, 0, 0, 1, 0]]
-    # Of equal operands, and where one is NaN, the second counts.
+    # The second of two equal operands counts, and so where one is NaN.
     x, z = np.array([1.0, 2.0, 3.0, nan, 1.0]), np.array([1.0, 1.0, 4.0, 1.0, nan])
     assert gradient_of(larger, x, z) == [[0, 1, 0, 0, 0], [1, 0, 1, 1, 1]]
     assert gradient_of(smaller, x, z) == [[0, 0, 1, 0, 0], [1, 1, 0, 1, 1]]
