@@ -121,13 +121,15 @@ class Pages:
                  sync: bool = True, thread: bool = True) -> None:
         for name, flag in {"recover": recover, "sync": sync, "thread": thread}.items():
             state_flag("Pages", name, flag)
-        numbers = _i32("Pages", page_tokens=page_tokens, sequences=sequences, sequence_pages=0 if sequence_pages is None else sequence_pages,
-                       steps=steps, prefix_tokens=prefix_tokens, outside_pages=outside_pages)
+        page_tokens, sequences, most_pages, steps, prefix_tokens, outside_pages = _i32(
+            "Pages", page_tokens=page_tokens, sequences=sequences, sequence_pages=0 if sequence_pages is None else sequence_pages, steps=steps,
+            prefix_tokens=prefix_tokens, outside_pages=outside_pages)
         if outside_pages == 0 and (folder is not None or recover):
             raise StateError("state.argument", "folder and recover are for pages outside, of which outside_pages allows none; give it.")
         if recover and folder is None:
             raise StateError("state.argument", "recover: expected the folder that an earlier process left, got none.")
-        self._core = _core.Pages(list(pools), *numbers, None if folder is None else _path("Pages", "folder", folder), recover, sync, thread)
+        self._core = _core.Pages(list(pools), page_tokens, sequences, most_pages, steps, prefix_tokens, outside_pages,
+                                 None if folder is None else _path("Pages", "folder", folder), recover, sync, thread)
 
     def open(self, key: int = 0) -> int:
         """A sequence without tokens. `key` is the caller's, for `info` and after `recover`."""
@@ -146,8 +148,8 @@ class Pages:
         """Makes room for tokens after the sequence's length, all or nothing. A page that others share is replaced by a copy. Without
         `copy`, the pages (from, to) to copy are given instead, for a kernel such as `cache_copy_pages`. With a timeout in seconds, None
         for no end, others go outside where pages are missing."""
-        return self._core.reserve(_id("reserve", sequence), *_i32("reserve", tokens=tokens), state_seconds("reserve", timeout),
-                                  state_flag("reserve", "copy", copy))
+        (tokens,) = _i32("reserve", tokens=tokens)
+        return self._core.reserve(_id("reserve", sequence), tokens, state_seconds("reserve", timeout), state_flag("reserve", "copy", copy))
 
     def commit(self, sequence: int, tokens: int) -> None:
         """The first reserved tokens count as written."""
