@@ -119,12 +119,12 @@ TEST_CASE("residuals writes a plan that --residuals takes, and says what it cost
     check_refused(words, {"error[command.arguments]", "--budget ten", "64MB"}, 2, sample_registry_with_encoder());
     words = {"residuals", "encoder", "--grad", "x", "--budget", "10", "--out", "plan.txt"};
     check_refused(words, {"error[command.arguments]", "plan.txt", ".json"}, 2, sample_registry_with_encoder());
-    for (const std::string &out : {folder.path() + "/none/plan.json", std::string("/proc/plan.json"), folder.path() + "/made.json"}) {
-        std::filesystem::create_directory(folder.path() + "/made.json");
+    for (const std::string &out : {(folder.path() / "none/plan.json").string(), (folder.path() / "made.json").string()}) {
+        std::filesystem::create_directory(folder.path() / "made.json");
         check_refused({"residuals", "none", "--grad", "x", "--budget", "10", "--out", out}, {"error[command.arguments]", "--out " + out}, 2,
                       sample_registry_with_encoder());  // before anything is planned: there is no such algorithm
     }
-    CHECK(!std::filesystem::exists(folder.path() + "/none"));
+    CHECK(!std::filesystem::exists(folder.path() / "none"));
 }
 
 TEST_CASE("bytes are read in the usual spellings, and nothing else is") {
