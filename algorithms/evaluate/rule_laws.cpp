@@ -253,7 +253,7 @@ private:
                short_text(expected) + remedy();
     }
 
-    static std::string remedy() { return ". Correct it, or say that the rule `differs` on purpose."; }
+    static std::string remedy() { return ". Correct it, or say that it differs on purpose"; }
 };
 
 void check(const Algorithm &a, std::set<const Algorithm *> &seen) {

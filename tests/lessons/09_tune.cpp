@@ -61,7 +61,7 @@ int main() {
 // d.micro.B = 8
 // d.order.micro = A:B
 // d.pack.x = none
-// d.pack.y = none
+// d.pack.y = root
 // d.parallel = 1
 // d.tail.A = mask
 // d.unroll.D = 1
