@@ -148,6 +148,26 @@ TEST_CASE("a vector that begins before a buffer of constant size reads what is i
     }
 }
 
+TEST_CASE("a guarded load whose guard fails in a whole vector may be a divisor") {
+    for (const double fill : {0.0, -0.0, 2.0}) {
+        CAPTURE(fill);
+        Builder f("divided");
+        const Dim N = f.dim("N", 64), D = f.dim("D", 5);
+        const Tile x = f.input("x", {N});
+        f.input("d", {D});
+        const Expr n = variable("N");
+        const Tile d = f.tile(load_or("d", DType::f32, {bounded(n, 0, extent("D"))}, n < extent("D"), constant(DType::f32, fill)), {N});
+        const Algorithm a = f.output("y", select(d == 0.0, x - x, x / d)).output("z", x / d).build();
+        Knobs knobs;
+        knobs.micro = {{"N", 48}}, knobs.vector = {{"N", 16}};
+        for (const Target &target : targets()) {
+            const Case c{"divided", a, {{"y", knobs}, {"z", knobs}}, {{}}};
+            const std::vector<TileProgram> programs = {lowered(c, target)};
+            check_code({c}, programs, Loaded(programs, target), [](uint32_t) { return std::vector<Layout>{{}}; });
+        }
+    }
+}
+
 TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy interleaves") {
     const Expr r = variable("r"), u = variable("u"), v = variable("v"), P = extent("P"), T = extent("T");
     const Expr place = bounded(cast(DType::index, load("p", DType::i32, {r})), 0, T - 15);
