@@ -1,5 +1,5 @@
 // Minima, maxima and selects give the zero that their definition takes, not the one that a processor's instruction orders first, and keep
-// NaN as it says, whichever operand is a constant.
+// NaN as it says, whichever operand is a constant; so do quotients by zeros.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -26,6 +26,7 @@ static Algorithm chosen(const std::string &name, DType type) {
     output(select(x <= zero, zero, x)), output(select(x <= zero, x, zero)), output(select(zero <= x, x, zero)),
         output(select(zero <= x, zero, x));
     output(max(x, z)), output(min(x, z)), output(max(min(x, 6), -1)), output(min(f.scalar(type, 6), max(f.scalar(type, -1), x)));
+    output(x / zero), output(x / f.scalar(type, -0.0)), output(x / (z * zero)), output(f.scalar(type, 1) / x);
     output(max(x, f.scalar(type, NAN))), output(min(f.scalar(type, NAN), x));
     output(select(x < z, z, x)), output(select(x < z, x, z)), output(select(z < x, z, x)), output(select(z < x, x, z));
     return f.build();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 
 #include "algorithms/index/prove.h"
@@ -203,13 +202,6 @@ std::pair<HExpr, HExpr> Values::split_by_lanes(const HExpr &condition) const {
     return {common, by_lane};
 }
 
-// Halide refuses to divide by what it finds to be the constant 0, as what a load gives whose guard it finds to fail. Of a float it does not
-// see that this is one.
-static bool is_positive_zero(const Expr &e) {
-    return e.is_constant() && (is_float(e.type()) ? e->value.real == 0 && !std::signbit(e->value.real) : e->value.integer == 0);
-}
-static HExpr zero_of(H::Type t) { return t.is_float() ? H::reinterpret(t, make_zero(unsigned_of(t))) : make_zero(t); }
-
 // Nothing is read where the guard fails, nor by the index: what that loads may have been proved inside under the guard only.
 HExpr Values::emit_load(const Expr &e) {
     const size_t rank = e->args.size() - (e->guarded ? 2 : 0);
@@ -228,8 +220,7 @@ HExpr Values::emit_load(const Expr &e) {
     HExpr value = Load::make(stored_type(e.type()), e->name, at, H::Buffer<>(), addresses.origin(e->name), by_lane, ModulusRemainder());
     if (e.type() == DType::boolean) value = value != make_const(H::UInt(8), uint64_t{0});
     if (!guard.defined()) return value;
-    const bool is_own = own.defined() && !is_positive_zero(e->args[rank + 1]);
-    const HExpr otherwise = is_own ? fill : zero_of(value.type());
+    const HExpr otherwise = own.defined() ? fill : make_zero(value.type());
     if (is_const_one(common)) return Select::make(own.defined() ? guard : needed, value, otherwise);
     if (!is_const_one(by_lane)) value = Select::make(by_lane, value, otherwise);
     return Call::make(value.type(), Call::if_then_else, {common, value, otherwise}, Call::PureIntrinsic);
@@ -324,7 +315,9 @@ static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     case Op::add: return intrinsic(t, Call::strict_add, x);
     case Op::sub: return intrinsic(t, Call::strict_sub, x);
     case Op::mul: return intrinsic(t, Call::strict_mul, x);
-    case Op::div: return intrinsic(t, Call::strict_div, x);
+    case Op::div:
+        // Halide refuses to divide by what it finds to be the constant 0. A sum with -0 is none to it, and the other operand to LLVM.
+        return intrinsic(t, Call::strict_div, {x[0], intrinsic(t, Call::strict_add, {x[1], H::reinterpret(t, sign)})});
     case Op::min:
     case Op::max: {
         // All bits set are a NaN. LLVM makes one choice by both comparisons of a choice between x[1] and another one.
