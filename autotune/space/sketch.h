@@ -54,6 +54,7 @@ private:
     int64_t lanes_of(const PlannedStage &s) const;
     static bool reuses(const PlannedStage &s, const Extents &extents);
     void ask_vector(PlannedStage &s, Tiles &t, Knobs &k);
+    std::vector<const Instruction *> families_for(const Reduce &fold) const;
     std::vector<const Instruction *> only_fragments(const PlannedStage &s) const;
     void ask_instruction(PlannedStage &s, Tiles &t, Knobs &k);
     const Instruction *best_fragments(const PlannedStage &s) const;

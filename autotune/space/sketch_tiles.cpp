@@ -142,14 +142,20 @@ static bool is_usable(const Instruction &family, const Algorithm &algorithm, con
     return is_emitted(family) && is_on(family, target) && (may_flush || !family.flushes);
 }
 
+// The families that compute the fold on the target.
+std::vector<const Instruction *> Sketch::families_for(const Reduce &fold) const {
+    std::vector<const Instruction *> usable;
+    for (const Instruction &family : families())
+        if (is_usable(family, space_.algorithm, space_.target) && operands_for(family, fold)) usable.push_back(&family);
+    return usable;
+}
+
 // The families that the stage's sum of products is restricted to, where all of them have fragments.
 std::vector<const Instruction *> Sketch::only_fragments(const PlannedStage &s) const {
     const auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
-    if (!reduce) return {};
+    if (!reduce || space_.restrictions.empty()) return {};
     Decision instruction{s.view.stage->name, "instruction", {{usual_family, 1}}};
-    for (const Instruction &family : families())
-        if (is_usable(family, space_.algorithm, space_.target) && operands_for(family, *reduce))
-            instruction.answers.push_back({family.name, 1});
+    for (const Instruction *family : families_for(*reduce)) instruction.answers.push_back({family->name, 1});
     std::vector<const Instruction *> allowed;
     for (const Answer &a : restricted(instruction, space_.restrictions).answers) {
         const Instruction *family = find_family(a.value);
@@ -163,8 +169,8 @@ void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
     auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
     if (!reduce || !reduce->at.empty() || reduce->where.defined() || t.vector.empty() || s.view.reduced.size() != 1) return;
     std::vector<Answer> answers = {{usual_family, 0.1}};
-    for (const Instruction &family : families()) {
-        if (!is_usable(family, space_.algorithm, space_.target) || !operands_for(family, *reduce)) continue;
+    for (const Instruction *usable : families_for(*reduce)) {
+        const Instruction &family = *usable;
         const auto [instructions, slots] = cost_of(family, space_.target);
         const double products = family.shape.k / (instructions * slots);
         if (!has_fragments(family)) answers.push_back({family.name, products >= 1 ? 1 : 0.1});
@@ -186,10 +192,9 @@ const Instruction *Sketch::best_fragments(const PlannedStage &s) const {
     auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
     const Instruction *best = nullptr;
     if (!reduce) return best;
-    for (const Instruction &family : families())
-        if (has_fragments(family) && is_usable(family, space_.algorithm, space_.target) && fragment_fold(family, *s.view.stage, {}) &&
-            (!best || family.shape.k > best->shape.k))
-            best = &family;
+    for (const Instruction *family : families_for(*reduce))
+        if (has_fragments(*family) && fragment_fold(*family, *s.view.stage, {}) && (!best || family->shape.k > best->shape.k))
+            best = family;
     return best;
 }
 

@@ -25,6 +25,7 @@
 #include "support/text/error.h"
 #include "support/text/printable.h"
 #include "support/text/sha256.h"
+#include "support/text/shortened.h"
 
 namespace tessera {
 
@@ -319,13 +320,7 @@ private:
                         names.size(), m_.tensors.size(), few_of(names), few_of(free)));
     }
 
-    static std::string few_of(std::vector<std::string> names) {
-        constexpr size_t few = 8;
-        if (names.empty()) return "none";
-        const size_t more = names.size() > few ? names.size() - few : 0;
-        names.resize(names.size() - more);
-        return printable(join(names)) + (more ? fmt::format(" and {} more", more) : "");
-    }
+    static std::string few_of(const std::vector<std::string> &names) { return printable(first_of(names, 8)); }
 
     std::string arguments_text() const {
         std::vector<std::string> names;

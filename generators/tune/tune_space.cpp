@@ -10,6 +10,7 @@
 
 #include "autotune/space/decisions_from_schedule.h"
 #include "support/text/error.h"
+#include "support/text/shortened.h"
 
 namespace tessera {
 
@@ -115,9 +116,7 @@ void check_restrictions(const CampaignTask &task) {
                         met[name] |= std::find(r->second.begin(), r->second.end(), a.value) != r->second.end();
         }
     }
-    constexpr size_t shown = 12;
-    std::string known = join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), shown))});
-    if (names.size() > shown) known += " and " + std::to_string(names.size() - shown) + " more";
+    const std::string known = first_of(names, 12);
     for (const auto &[name, values] : task.space.restrictions)
         if (!met[name])
             throw UserError("tune.space",

@@ -23,27 +23,33 @@ def names_of(subject: str, argument: str, names: object) -> list[str]:
     """One name, or several. CompilationError python.argument."""
     if isinstance(names, str):
         return [names]
-    given: list[object] = list(cast("Iterable[object]", names)) if isinstance(names, Iterable) and not isinstance(names, (bytes, Mapping)) else [names]
-    if not isinstance(names, Iterable) or isinstance(names, (bytes, Mapping)) or not all(isinstance(n, str) for n in given):
+    several = isinstance(names, Iterable) and not isinstance(names, (bytes, Mapping))
+    given: list[object] = list(cast("Iterable[object]", names)) if several else []
+    if not several or not all(isinstance(n, str) for n in given):
         refuse_argument(subject, argument, "a name or a sequence of names, such as 'x' or ('x', 'w')", cast("object", names))
     return cast("list[str]", given)
 
 
 def count_of(subject: str, argument: str, value: object, least: int = 1, most: int = 2**31 - 1) -> int:
     """A whole number, no bool. CompilationError python.argument."""
-    number = _whole(value)
-    if number is None or not least <= number <= most:
+    number = _whole(value, least, most)
+    if number is None:
         refuse_argument(subject, argument, f"a whole number from {least} to {most}", value)
     return number
 
 
-def _whole(value: object) -> int | None:
-    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
-        return None
+def _is_bool(value: object) -> bool:
+    """Python's or NumPy's, which is not imported for this."""
+    return type(value).__name__ in ("bool", "bool_")
+
+
+def _whole(value: object, least: int, most: int) -> int | None:
+    """The whole number, no bool, that lies between; otherwise None."""
     try:
-        return operator.index(cast(Any, value))
+        number = None if _is_bool(value) else operator.index(cast(Any, value))
     except TypeError:
-        return None
+        number = None
+    return number if number is not None and least <= number <= most else None
 
 
 def refuse_state(subject: str, argument: str, expected: str, value: object) -> NoReturn:
@@ -52,8 +58,8 @@ def refuse_state(subject: str, argument: str, expected: str, value: object) -> N
 
 def state_number(subject: str, argument: str, value: object, least: int, most: int) -> int:
     """A whole number, no bool, of a state's interface. StateError state.argument."""
-    number = _whole(value)
-    if number is None or not least <= number <= most:
+    number = _whole(value, least, most)
+    if number is None:
         refuse_state(subject, argument, f"a whole number from {least} to {most}", value)
     return number
 
@@ -68,7 +74,7 @@ def state_tokens(subject: str, argument: str, value: object) -> list[int]:
 def state_real(subject: str, argument: str, value: object, expected: str, accepts: Callable[[float], bool]) -> float:
     """A number, no bool, that is accepted. StateError state.argument."""
     try:
-        number = None if isinstance(value, (bool, str, bytes)) or type(value).__name__ in ("bool_", "bool") else float(cast(Any, value))
+        number = None if isinstance(value, (str, bytes)) or _is_bool(value) else float(cast(Any, value))
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or not accepts(number):

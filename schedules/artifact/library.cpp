@@ -7,6 +7,7 @@
 #include "schedules/knobs/notation.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
+#include "support/text/shortened.h"
 
 namespace tessera {
 
@@ -41,11 +42,7 @@ std::string chain_text(const std::vector<Schedule> &chain, const std::string &ne
     return text + next;
 }
 
-std::string listed(const std::vector<std::string> &names) {
-    const size_t shown = 20;
-    if (names.size() <= shown) return join(names);
-    return join({names.begin(), names.begin() + shown}) + " and " + std::to_string(names.size() - shown) + " more";
-}
+std::string listed(const std::vector<std::string> &names) { return first_of(names, 20); }
 
 }  // namespace
 

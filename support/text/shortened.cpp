@@ -20,6 +20,13 @@ static std::string without_middle(const std::string &text, size_t head, size_t t
     return text.substr(0, from) + fmt::format(" … {} bytes left out … ", to - from) + text.substr(to);
 }
 
+std::string first_of(const std::vector<std::string> &names, size_t most) {
+    if (names.empty()) return "none";
+    const size_t shown = std::min(most, names.size()), more = names.size() - shown;
+    const std::string first = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    return more ? fmt::format("{} and {} more", first, more) : first;
+}
+
 std::string shortened(const std::string &text) {
     static const char *const separators = " \n\t";
     std::string result;

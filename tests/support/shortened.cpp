@@ -20,6 +20,12 @@ TEST_CASE("shortened: what a person can read stays, the middle of what nobody ca
     for (const std::string &text : {name, words, name + " " + words}) CHECK(shortened(shortened(text)) == shortened(text));
 }
 
+TEST_CASE("shortened: of many names the first") {
+    CHECK(first_of({}, 2) == "none");
+    CHECK(first_of({"M", "N"}, 2) == "M, N");
+    CHECK(first_of({"M", "N", "K", "L"}, 2) == "M, N and 2 more");
+}
+
 TEST_CASE("shortened: no character is cut") {
     for (const char *character : {"ß", "…", "🙂"})
         for (size_t before = 0; before < 4; before++) {

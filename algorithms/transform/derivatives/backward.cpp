@@ -7,6 +7,7 @@
 #include "algorithms/transform/derivatives/linearize.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
+#include "support/text/shortened.h"
 
 namespace tessera::differentiation {
 
@@ -38,7 +39,6 @@ static void add_stages(const std::vector<ForwardPart> &parts, std::vector<std::s
 
 // A pattern that fits nothing is a slip: the gradient would keep, or compute again, what nobody asked for.
 void Backward::check_residuals() const {
-    constexpr size_t most_listed = 40;
     std::vector<std::string> names;
     const std::vector<Residuals::Choice> &choices = request_.residuals.choices;
     for (const Residuals::Choice &choice : choices) {
@@ -51,11 +51,8 @@ void Backward::check_residuals() const {
         }
         const auto is_fitting = [&](const std::string &name) { return Residuals{{{choice.stages, true}}, {}}.saves(name, true); };
         if (std::any_of(names.begin(), names.end(), is_fitting)) continue;
-        const std::vector<std::string> listed(names.begin(),
-                                              names.begin() + static_cast<std::ptrdiff_t>(std::min(most_listed, names.size())));
-        const std::string more = listed.size() < names.size() ? " and " + std::to_string(names.size() - listed.size()) + " more" : "";
         throw UserError("derivative.residuals", request_.f.name + ": residuals name the stages '" + printable(choice.stages) +
-                                                    "', which fit none; there are " + (names.empty() ? "none" : join(listed) + more) + "." +
+                                                    "', which fit none; there are " + first_of(names, 40) + "." +
                                                     did_you_mean(choice.stages, names));
     }
 }
