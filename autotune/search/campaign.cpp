@@ -319,7 +319,7 @@ private:
                                 favours_others ? "the ratios of others are divided by that" : "others may be faster than they seem"));
         }
         again.pop_back();
-        if (confirm(finalists, again) && !stopped()) weigh_changes();
+        if (confirm(finalists, again) && options_.ablations > 0 && !stopped()) weigh_changes();
     }
 
     // Confirming is not stopped, but abandoned.

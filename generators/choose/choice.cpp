@@ -63,8 +63,8 @@ public:
         if (options_.schedule.empty() && !inherits) match();
         else if (!options_.schedule.empty() && options_.schedule != "derived") name();
         const bool is_named = choice_.match.how == Match::How::named;
-        const std::string derived = is_named || choice_.match.schedule || options_.family_only ? "" : derive();
-        if (options_.family_only && options_.schedule.empty() && !choice_.match.schedule) inherit_alone();
+        const std::string derived = is_named || choice_.match.schedule || !options_.derives ? "" : derive();
+        if (!options_.derives && options_.schedule.empty() && !choice_.match.schedule) inherit_alone();
         if (!is_named) note_match(derived);
         if (!choice_.match.schedule) return std::move(choice_);
         if (made_) {
@@ -144,7 +144,7 @@ private:
         return match.schedule;
     }
 
-    // What a search begins with: nothing is derived.
+    // Where nothing is derived.
     void inherit_alone() {
         const std::optional<Schedule> inherits = inherited();
         if (!inherits || request_.target.is_gpu()) return;

@@ -26,6 +26,7 @@ struct KernelOptions {
     std::vector<std::string> schedule_dirs;
     std::vector<std::string> derive_for;  // "M=512": what a derived schedule is for
     bool family_only = false;             // of what matches, nothing that was tuned for a shape
+    bool derives = true;                  // where nothing matches
     bool quiet = false;
     std::vector<std::string> transforms;          // what is made of the algorithm, in order (transforms.h)
     std::vector<std::string> transform_files;     // that these were read from

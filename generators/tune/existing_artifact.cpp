@@ -44,7 +44,7 @@ static bool is_as_measured(const PreparedKernel &with, const TuneRun &run, const
 // Speeds over one base, on one machine, by one version of Tessera.
 static bool is_known_better(const TuneRun &run, const CampaignResult &found, const Schedule &schedule, const json &existing) {
     if (!found.improved || !is_speed(run.options.campaign.goal.metric)) return false;
-    const auto &base = run.prepared.choice.match.schedule;
+    const Schedule *base = named_base(run);
     if (existing.value("machine", json()) != run.task.identity["machine"]["processor"] ||
         existing.value("versions", json()) != run.task.identity["versions"])
         return false;

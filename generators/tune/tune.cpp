@@ -24,6 +24,7 @@ namespace tessera {
 namespace {
 
 struct Asked {
+    bool ablates = true;
     TuneOptions tune;
     std::string campaign;
     bool all = false, callees = false;
@@ -210,8 +211,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     line.added("--schedule")
         .means(
             "The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one (plain loops "
-            "where those are better); default: "
-            "as for 'generate', and the most likely one where there is no schedule");
+            "where those are better); default: what 'generate' takes, but nothing that was tuned for a shape");
     line.option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic").takes("DIM=EXTENT");
     add_input_options(line, options->inputs);
     line.option("--threads", options->threads,
@@ -259,6 +259,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     line.seconds("--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line.flag("--cold-caches", c.measure.cold,
               "Time calls that find nothing of their data in the caches, as when other work runs between them");
+    line.flag("!--no-ablation", asked->ablates, "Do not measure what each change of the winner is worth, which takes up to 10 measurements");
     line.flag("!--unseeded", c.seeded, "Compare with the base schedule, but do not begin the search from it");
     line.choice("--metric", c.goal.metric,
                 {name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)},
@@ -280,6 +281,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     return {line, [=, &registry] {
                 asked->given = line.given();
                 if (asked->has("--budget-s") && !asked->has("--trials")) asked->tune.campaign.trials = max_trials;
+                if (!asked->ablates) asked->tune.campaign.ablations = 0;
                 return tune(registry, *asked);
             }};
 }

@@ -47,7 +47,7 @@ static Schedule schedule_of_callees(const KernelRequest &request, const Library 
 // Families alone, as for each task: what was tuned before is a seed, not a base.
 static PreparedKernel prepared_program(const Registry &registry, const TuneOptions &options) {
     KernelOptions kernel = options.kernel;
-    kernel.family_only = true;
+    kernel.family_only = true, kernel.derives = false;
     ScheduledKernel p = prepare_schedule(registry, kernel);
     const Library library = registry.library(registry.schedule_folders(kernel.schedule_dirs));
     const Extents dynamic = parse_shape(options.extents, "--extents");

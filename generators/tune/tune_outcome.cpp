@@ -78,15 +78,16 @@ static uint64_t bytes_by(Metric metric, const Measurement &m) { return metric ==
 
 // The schedule to beat.
 static std::string base_name(const TuneRun &run, const CampaignResult &r) {
-    if (run.prepared.choice.match.schedule) return run.prepared.choice.match.schedule->name();
+    if (const Schedule *base = named_base(run)) return base->name();
+    if (run.prepared.choice.match.schedule) return "the derived schedule";
     return r.base.stages.empty() ? "plain loops" : "the space's most likely schedule";
 }
 
 // How it was chosen. What the model alone chose is the same everywhere, and so is what it says of it.
 static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
-    const ScheduledKernel &p = run.prepared;
     auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
-    ordered_json over = {{"schedule", base_name(run, r)}, {"hash", p.choice.match.schedule ? p.choice.match.schedule->hash() : ""}};
+    const Schedule *base = named_base(run);
+    ordered_json over = {{"schedule", base_name(run, r)}, {"hash", base ? base->hash() : ""}};
     if (run.options.deterministic) {
         over["predicted_speed"] = rounded(r.measurement.ratio);
         return {{"chosen_by", "the cost model alone"},

@@ -63,6 +63,15 @@ void say_what_stopping_does(Interruption &interruption, const Progress &p, const
         line + "stopping at once: " + then + "what was measured is kept in " + records + ", and --resume goes on from there\n");
 }
 
+static const char *what_of(Phase phase) {
+    switch (phase) {
+    case Phase::searching: return "";
+    case Phase::confirming: return "  measures the best again";
+    case Phase::weighing: return "  measures what its changes are worth (--no-ablation does not)";
+    }
+    return "";
+}
+
 ProgressLine::ProgressLine(bool quiet, bool calibrated, Metric metric)
     : terminal_(isatty(2) == 1), quiet_(quiet), calibrated_(calibrated), metric_(metric) {}
 
@@ -77,11 +86,11 @@ void ProgressLine::show(const Progress &p) {
         best = fmt::format("best {}, {}{}  ", gain_text(p.best_ratio, metric_), time_text(p.best_seconds),
                            bound_text(p.bound_seconds, p.best_seconds, calibrated_));
     const std::string text =
-        fmt::format("{}  {}{}  {:.0f} s", trials_text(p.trials, p.budget), best, verdicts_text(p.verdicts), p.elapsed_s);
+        fmt::format("{}  {}{}  {:.0f} s{}", trials_text(p.trials, p.budget), best, verdicts_text(p.verdicts), p.elapsed_s, what_of(p.phase));
     if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
-    else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16) std::cerr << text << "\n";
+    else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16 || p.phase != phase_) std::cerr << text << "\n";
     else return;
-    best_ = p.best_ratio, trials_ = p.trials;
+    best_ = p.best_ratio, trials_ = p.trials, phase_ = p.phase;
 }
 
 }  // namespace tessera

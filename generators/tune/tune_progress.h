@@ -40,6 +40,7 @@ private:
     Metric metric_;
     double best_ = 0;
     int trials_ = 0;
+    Phase phase_ = Phase::searching;
 };
 
 }  // namespace tessera

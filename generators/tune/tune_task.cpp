@@ -247,6 +247,8 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     run->registry = &registry, run->options = given;
     TuneOptions &options = run->options;
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
+    options.kernel.derives = !options.dry_run;
+    if (options.kernel.derive_for.empty()) options.kernel.derive_for = options.extents;
     run->prepared = prepare_schedule(registry, options.kernel, printing_notes(options.kernel));
     Extents asked = parse_shape(options.extents, "--extents");
     asked.merge(extents_in(stated_inputs(run->prepared.request.bound, options.inputs), run->prepared.request.bound));
@@ -267,6 +269,11 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     for (const WarmStart &w : warm_starts_for(run->prepared, run->extents, library_with_artifacts(registry, options)))
         run->task.warm_starts.push_back(w.stages), run->task.warm_start_names.push_back(w.name);
     return run;
+}
+
+const Schedule *named_base(const TuneRun &run) {
+    const Match &match = run.prepared.choice.match;
+    return match.schedule && match.how != Match::How::derived && match.how != Match::How::inherited ? &*match.schedule : nullptr;
 }
 
 std::optional<Schedule> parent_of(const TuneRun &run) {

@@ -55,6 +55,8 @@ struct TuneRun {
 // Everything that can be refused before anything is measured is. UserErrors of prepare_schedule, tune.extents of an empty dim,
 // check_size, model_for, check_restrictions and, where nothing else runs the kernel, check_runs_here.
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &options);
+// The schedule to beat, where it was not made for this campaign; otherwise null.
+const Schedule *named_base(const TuneRun &run);
 // The schedule to beat, where it can be found by its name wherever the artifact is used: the artifact is a child of it.
 std::optional<Schedule> parent_of(const TuneRun &run);
 // What it resolves to with this schedule, as `check` will find it.
