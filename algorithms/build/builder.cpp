@@ -5,6 +5,7 @@
 #include "algorithms/build/argument.h"
 #include "algorithms/expr/number.h"
 #include "algorithms/functions/conversions.h"
+#include "algorithms/transform/licensed.h"
 #include "algorithms/verify/verify.h"
 #include "support/text/error.h"
 
@@ -577,6 +578,7 @@ Algorithm Builder::build(Span caller) const {
     });
     for (Call &call : whole.calls())
         for (auto &[own, view] : call.tensors) view.tensor = last_name(view.tensor);
+    whole = with_licences(std::move(whole));
     verify(whole);
     return whole;
 }

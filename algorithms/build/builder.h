@@ -137,7 +137,7 @@ public:
     // or numerics.loss.
     Builder &verify_numerics(const std::string &stage, const NumericsCheck &check = {});
     Builder &state_range(const std::string &input, double lowest, double highest);
-    // The finished, verified algorithm.
+    // The finished, verified algorithm, with what the policy licenses (transform/licensed.h).
     Algorithm build(Span caller = std::source_location::current()) const;
 
     // As long as it lives, what has one of these effects is refused: an update, a draw, a call of an algorithm that has it. With all of

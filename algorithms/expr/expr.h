@@ -120,6 +120,7 @@ struct FunctionFacts {
     double ulp_f32 = 0, ulp_f64 = 0;  // the largest error where the function's documentation claims one; 0: nothing is claimed
     Derivatives derivative = {};
     std::optional<RoundingFacts> rounds = {};
+    double absolute_f32 = 0;  // what an error in f32 may be beside ulp_f32: of small results that claim no more
 };
 
 // Immutable. Two functions are the same if name and definitions are.

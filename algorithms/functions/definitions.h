@@ -25,4 +25,16 @@ Expr gelu(Expr x);
 Expr gelu_tanh(Expr x);
 Expr silu(Expr x);
 
+// These take f32 alone.
+Expr exp12(Expr x);
+Expr exp_nonpositive12(Expr x);
+Expr log12(Expr x);
+Expr tanh12(Expr x);
+Expr erf12(Expr x);
+Expr sigmoid12(Expr x);
+Expr gelu12(Expr x);
+Expr gelu_tanh12(Expr x);
+Expr silu12(Expr x);
+Expr rsqrt_newton(Expr x);
+
 }  // namespace tessera::definitions

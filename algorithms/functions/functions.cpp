@@ -1,6 +1,8 @@
 #include "algorithms/functions/functions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "algorithms/functions/definitions.h"
@@ -36,7 +38,7 @@ struct Unary {
     Expr (*define)(Expr);
     Expr (*derivative)(const Expr &x);
     Course course;
-    double least, most, ulp_f32, ulp_f64;
+    double least, most, ulp_f32, ulp_f64, absolute_f32 = 0;
 };
 
 const Unary unary_functions[] = {
@@ -58,10 +60,30 @@ const Unary unary_functions[] = {
     {"relu", definitions::relu, [](const Expr &x) { return select(real(x, 0) < x, one(x), real(x, 0)); }, Course::rising, 0, infinite, 0.5,
      0.5},
     {"softplus", definitions::softplus, [](const Expr &x) { return sigmoid(x); }, Course::rising, 0, infinite, 1.098, 1.03},
-    {"gelu", definitions::gelu, derivative_of_gelu, Course::any, -0.17, infinite, 0, 5.3},
+    {"gelu", definitions::gelu, derivative_of_gelu, Course::any, -0.17, infinite, 2.571, 5.3, 2e-8},
     {"gelu_tanh", definitions::gelu_tanh, derivative_of_gelu_tanh, Course::any, -0.1701, infinite, 2.313, 1.94},
     {"silu", definitions::silu, [](const Expr &x) { return sigmoid(x) * (one(x) + x * sigmoid(-x)); }, Course::any, -0.2785, infinite,
      2.394, 2.01},
+};
+
+// What takes the place of a function of one argument in f32; in f64, and in derivatives, it is that function.
+struct Narrower {
+    const char *name, *of;
+    Expr (*define)(Expr);
+    double ulp_f32, absolute_f32 = 0;
+};
+
+const Narrower narrower_functions[] = {
+    {"exp12", "exp", definitions::exp12, 1300},
+    {"exp_nonpositive12", "exp_nonpositive", definitions::exp_nonpositive12, 1300},
+    {"log12", "log", definitions::log12, 900},
+    {"tanh12", "tanh", definitions::tanh12, 2500},
+    {"erf12", "erf", definitions::erf12, 3600},
+    {"sigmoid12", "sigmoid", definitions::sigmoid12, 2000},
+    {"gelu12", "gelu", definitions::gelu12, 3600, 5e-4},
+    {"gelu_tanh12", "gelu_tanh", definitions::gelu_tanh12, 2000, 1e-35},
+    {"silu12", "silu", definitions::silu12, 2000, 1e-35},
+    {"rsqrt_newton", "rsqrt", definitions::rsqrt_newton, 1.3},
 };
 
 // A derivative may use any function, so all are there before the first derivative is made.
@@ -78,7 +100,16 @@ Row made(const char *name, int arity, const std::function<Expr(const Operands &)
 Row made(const Unary &f) {
     return made(
         f.name, 1, [&](const Operands &x) { return f.define(x[0]); }, [of = f.derivative](const Operands &x, int) { return of(x[0]); },
-        {f.course, f.least, f.most, f.ulp_f32, f.ulp_f64});
+        {f.course, f.least, f.most, f.ulp_f32, f.ulp_f64, {}, {}, f.absolute_f32});
+}
+
+Row made(const Narrower &f) {
+    const Unary &of =
+        *std::find_if(std::begin(unary_functions), std::end(unary_functions), [&](const Unary &u) { return std::string(u.name) == f.of; });
+    return made(
+        f.name, 1, [&](const Operands &x) { return x[0].type() == DType::f32 ? f.define(x[0]) : of.define(x[0]); },
+        [&](const Operands &x, int) { return of.derivative(x[0]); },
+        {of.course, of.least, of.most, f.ulp_f32, of.ulp_f64, {}, {}, f.absolute_f32});
 }
 
 Row made_atan2() {
@@ -116,6 +147,7 @@ const std::vector<Row> &rows() {
         for (const Unary &f : unary_functions) list->push_back(made(f));
         list->push_back(made_atan2());
         list->push_back(made_pow());
+        for (const Narrower &f : narrower_functions) list->push_back(made(f));
         list->push_back(made_itself("stop_gradient", 1, -1));
         list->push_back(made_itself("straight_through", 2, 1));
         being_made = list;
@@ -146,6 +178,14 @@ const std::vector<FunctionRef> &standard_functions() {
 const FunctionRef *find_function(const std::string &name) {
     for (const FunctionRef &f : standard_functions())
         if (f->name == name) return &f;
+    return nullptr;
+}
+
+FunctionRef narrower_function(const Function &f) {
+    const FunctionRef *standard = find_function(f.name);
+    if (!standard || standard->get() != &f) return nullptr;
+    for (const Narrower &n : narrower_functions)
+        if (f.name == n.of) return *find_function(n.name);
     return nullptr;
 }
 

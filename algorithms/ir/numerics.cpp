@@ -35,6 +35,16 @@ const char *name_of(Multiply multiply) {
     throw InternalError("products of no kind");
 }
 
+const char *name_of(Licence licence) {
+    switch (licence) {
+    case Licence::contraction: return "contraction";
+    case Licence::reassociation: return "reassociation";
+    case Licence::reciprocals: return "reciprocals";
+    case Licence::functions: return "functions";
+    }
+    throw InternalError("a licence without a name");
+}
+
 static Numerics narrow(const std::string &name, DType storage) {
     Numerics n;
     n.name = name, n.storage = storage;
@@ -66,11 +76,47 @@ std::vector<std::string> numerics_names() {
     return names;
 }
 
+std::vector<std::string> numerics_words() {
+    std::vector<std::string> words;
+    for (const Licence l : licences) words.emplace_back(name_of(l));
+    words.emplace_back(name_of(Denormals::flushed));
+    return words;
+}
+
+std::string base_name(const std::string &name) { return name.substr(0, name.find('+')); }
+
+Numerics with_words(Numerics policy, const std::vector<std::string> &words) {
+    const std::vector<std::string> known = numerics_words();
+    for (const std::string &word : words)
+        if (std::find(known.begin(), known.end(), word) == known.end())
+            throw UserError("numerics.unknown-word", "numerics policy '" + printable(policy.name) + "' has no word '" + printable(word) +
+                                                         "'; the words after '+' are " + join(known) + "." + did_you_mean(word, known));
+    const auto has = [&](const char *word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+    policy.name = base_name(policy.name);
+    policy.licensed.clear();
+    for (const Licence l : licences)
+        if (has(name_of(l))) policy.licensed.insert(l), policy.name += std::string("+") + name_of(l);
+    if (has(name_of(Denormals::flushed)))
+        policy.denormals = Denormals::flushed, policy.name += std::string("+") + name_of(Denormals::flushed);
+    return policy;
+}
+
+std::vector<std::string> words_of(const std::string &name) {
+    std::vector<std::string> words;
+    for (size_t plus = name.find('+'); plus != std::string::npos;) {
+        const size_t next = name.find('+', plus + 1);
+        words.push_back(name.substr(plus + 1, next == std::string::npos ? next : next - plus - 1));
+        plus = next;
+    }
+    return words;
+}
+
 Numerics numerics_named(const std::string &name) {
+    const std::string base = base_name(name);
     for (const Numerics &n : all_numerics())
-        if (n.name == name) return n;
-    throw UserError("numerics.unknown", "there is no numerics policy '" + name + "'; the policies are " + join(numerics_names()) + "." +
-                                            did_you_mean(name, numerics_names()) +
+        if (n.name == base) return name == base ? n : with_words(n, words_of(name));
+    throw UserError("numerics.unknown", "there is no numerics policy '" + base + "'; the policies are " + join(numerics_names()) + "." +
+                                            did_you_mean(base, numerics_names()) +
                                             " One of your own is a file (*.json), or registered in a generator of your own.");
 }
 
@@ -83,8 +129,15 @@ static bool holds(DType wide, DType stored) {
 void check(const Numerics &n) {
     auto fail = [&](const std::string &why) { throw UserError("numerics.policy", "numerics policy '" + printable(n.name) + "': " + why); };
     const auto is_in_words = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-    if (n.name.empty() || n.name.size() > 48 || !std::all_of(n.name.begin(), n.name.end(), is_in_words))
+    const std::string base = base_name(n.name);
+    if (base.empty() || base.size() > 48 || !std::all_of(base.begin(), base.end(), is_in_words))
         fail("expected a name of at most 48 lower-case letters, digits and '_', after which folders of schedules are called. Rename it.");
+    if (const std::vector<std::string> words = words_of(n.name); !words.empty()) {
+        const Numerics named = with_words(n, words);
+        if (named.name != n.name || named.licensed != n.licensed || named.denormals != n.denormals)
+            fail("expected what its name says after '+', in the order " + join(numerics_words()) + "; got " + text_of(n) +
+                 ". Leave the words out of the name.");
+    }
     for (const auto &[what, type] : {std::pair("storage", n.storage), {"outputs", n.output_type()}, {"states", n.state_type()}})
         if (!is_float(type) || !traits_of(type).is_signed)
             fail(std::string("expected a float with a sign as ") + what + ", got " + name_of(type) + ".");
@@ -126,6 +179,8 @@ std::string weaker_in(const Numerics &inner, const Numerics &outer) {
     narrower("computes", inner.compute, outer.compute);
     narrower("accumulates", inner.accumulate, outer.accumulate);
     if (inner.multiply > outer.multiply) all.push_back(std::string("multiplies in ") + name_of(inner.multiply));
+    for (const Licence l : inner.licensed)
+        if (!outer.licensed.count(l)) all.push_back(std::string("licenses ") + name_of(l));
     if (outer.denormals == Denormals::gradual && inner.denormals != Denormals::gradual)
         all.push_back(std::string("has denormals '") + name_of(inner.denormals) + "', not 'gradual'");
     if (outer.denormals == Denormals::flushed && inner.denormals != Denormals::flushed)
@@ -141,6 +196,11 @@ std::string text_of(const Numerics &n) {
     text += std::string(", compute ") + name_of(n.compute) + ", accumulate " + name_of(n.accumulate) + ", " + name_of(n.rounding);
     if (n.saturate) text += ", saturate";
     if (n.multiply != Multiply::full) text += std::string(", multiply ") + name_of(n.multiply);
+    if (!n.licensed.empty()) {
+        std::vector<std::string> words;
+        for (const Licence l : n.licensed) words.emplace_back(name_of(l));
+        text += ", licensed " + join(words, " and ");
+    }
     if (n.denormals != Denormals::gradual) text += std::string(", denormals ") + name_of(n.denormals);
     return text;
 }

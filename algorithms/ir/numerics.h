@@ -2,6 +2,7 @@
 // algorithm is declared with; what it asks for is in the algorithm as casts and functions, and what a schedule could weaken is checked.
 #pragma once
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,17 @@ enum class Multiply : uint8_t { full, tf32, bf16 };
 constexpr Multiply multiplies[] = {Multiply::full, Multiply::tf32, Multiply::bf16};
 const char *name_of(Multiply multiply);  // "full", "tf32", "bf16"
 
+// What a policy licenses beyond what is declared, each by itself. The Builder rewrites what it made (transform/licensed.h): the algorithm,
+// its text, JSON and hashes say what is computed, and everything below computes that.
+//   contraction   a product that is added to is one fma, rounded once; a sum of products is a fold by dot
+//   reciprocals   quotients by what other points share, or by constants, are products with reciprocals; 1 / sqrt(x) by Newton's steps
+//   reassociation a factor that no term of a sum varies multiplies the sum, where stages read it; constants are multiplied first
+//   functions     exp, log, tanh, sigmoid, erf, gelu and silu of f32 with 12 bits (functions/functions.h)
+// In which order a fold takes its elements is the schedule's to say in each policy: monoids are associative, tile programs state trees.
+enum class Licence : uint8_t { contraction, reassociation, reciprocals, functions };
+constexpr Licence licences[] = {Licence::contraction, Licence::reassociation, Licence::reciprocals, Licence::functions};
+const char *name_of(Licence licence);  // "contraction", "reassociation", "reciprocals", "functions"
+
 struct Numerics {
     std::string name = "f32";
     DType storage = DType::f32;     // of inputs, and of outputs and states where these are not given
@@ -40,6 +52,7 @@ struct Numerics {
     WeightFormat weights = WeightFormat::storage;
     Denormals denormals = Denormals::gradual;
     Multiply multiply = Multiply::full;  // in folds by dot; attention's weights are all of one fold where they are rounded to bf16
+    std::set<Licence> licensed = {};
 
     DType output_type() const { return outputs.value_or(storage); }
     DType state_type() const { return states.value_or(storage); }
@@ -49,9 +62,16 @@ struct Numerics {
 // f32, f64, bf16, f16: storage of that type. training: bf16, with states (master weights, moments) in f32. inference: bf16, with weights in
 // f8e4m3fn. nvfp4: bf16, with weights in NVFP4. tf32, fast_bf16: f32, with products of operands in TF32 or in bf16.
 // bf16_products: bf16, with all products of operands in it.
-// UserError numerics.unknown.
+// Words follow after '+': "f32+contraction+functions" licenses these two, "f32+flushed" takes subnormal numbers for zeros. The name has
+// them in the order of numerics_words(), whatever the order they are given in. UserError numerics.unknown, numerics.unknown-word.
 Numerics numerics_named(const std::string &name);
 std::vector<std::string> numerics_names();
+std::vector<std::string> numerics_words();
+// The policy with these words, "contraction" and "flushed", and without the licences that it has. UserError numerics.unknown-word.
+Numerics with_words(Numerics policy, const std::vector<std::string> &words);
+// A policy's name less the words: "f32" of "f32+functions". Schedules that are made for it fit those with words, which change no stages.
+std::string base_name(const std::string &name);
+std::vector<std::string> words_of(const std::string &name);  // "functions" of "f32+functions"
 
 // UserError numerics.policy: no name for folders and files; a type that is no float; computing or adding up in others than f32 and f64,
 // in two, or in one that does not hold every stored value; operands narrowed for sums in f64; rounding that a cast of f64 to f32 has not.

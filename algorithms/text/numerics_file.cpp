@@ -24,6 +24,9 @@ Numerics read_numerics(const std::filesystem::path &file) {
                     "expected \"format\": \"tessera-numerics\", \"version\": 1; write it by tessera-numerics.schema.json.");
     document.erase("format"), document.erase("version");
     const Numerics policy = numerics_from_json(reader);
+    if (policy.name.find('+') != std::string::npos)
+        reader.at("name").fail("numerics.policy",
+                               "expected a name without '+'; got '" + printable(policy.name) + "'. Say its words in \"licensed\".");
     const std::vector<std::string> known = numerics_names();
     if (std::find(known.begin(), known.end(), policy.name) != known.end())
         reader.at("name").fail("numerics.duplicate", "expected a name that is none of Tessera's own, " + join(known) + "; got '" +

@@ -35,7 +35,7 @@ std::vector<std::vector<std::string>> orders_of(const std::vector<std::string> &
     return all;
 }
 
-std::vector<std::string> words_of(const std::string &list) {
+std::vector<std::string> words_in(const std::string &list) {
     std::vector<std::string> words;
     for (size_t at = 0; at <= list.size();) {
         const size_t colon = std::min(list.find(':', at), list.size());
@@ -329,7 +329,7 @@ std::vector<std::string> Sketch::ask_order(const std::string &stage, const std::
     if (dims.size() < 2) return dims;
     std::vector<Answer> answers;
     for (const auto &order : orders_of(dims)) answers.push_back({list_of(order), answers.empty() ? 1 : 0.7});
-    return words_of(ask(stage, "order." + level, answers));
+    return words_in(ask(stage, "order." + level, answers));
 }
 
 // A dim that no level cuts and along which a scan runs may stand inside the tiles of the others: the scan then goes on in registers.

@@ -323,11 +323,12 @@ KnownRange RangeValues::function(const Expr &e) {
     all = hull(all, limits.values);
     if (std::isnan(error)) error = no_bound;
     if (!all.is_bounded()) return lose("may overflow, or be no number: " + brief(e, 80));
-    // In f32 gelu claims 2.571 ULP, or 2e-8 where it is small (functions.h). A flush to zero loses less than twice the least normal.
-    const bool is_double = e.type() == DType::f64, is_gelu = !is_double && f.name == "gelu";
-    const double claim = is_double ? f.facts.ulp_f64 : is_gelu ? 2.571 : f.facts.ulp_f32;
+    // A flush to zero loses less than twice the least normal.
+    const bool is_double = e.type() == DType::f64;
+    const double claim = is_double ? f.facts.ulp_f64 : f.facts.ulp_f32;
     if (claim == 0) return value(definitions_.emplace_back(definition_of(e)));
-    const double least = (is_gelu ? 2e-8 : 0) + std::ldexp(1, traits_of(e.type()).mantissa + 2) * least_subnormal(e.type());
+    const double least =
+        (is_double ? 0 : f.facts.absolute_f32) + std::ldexp(1, traits_of(e.type()).mantissa + 2) * least_subnormal(e.type());
     const auto off = [&](double end) { return (claim + 0.5) * 2 * rounding(e.type(), std::fabs(end)) + least; };
     // Results lie no further outside of their bounds than a unit in the last place.
     const RealInterval limits_of_f = rounded(e.type(), {f.facts.least, f.facts.most});

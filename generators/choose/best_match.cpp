@@ -65,11 +65,12 @@ struct Anchor {
     KernelTask task;
     bool is_predicted = false;
     double distance = 0, dynamic_points = 1;
+    bool is_base = false;     // made for the policy without its words
     bool fixes_less = false;  // than the kernel
     bool operator<(const Anchor &other) const {
-        return std::make_tuple(is_predicted, distance, fixes_less, task.threads, -dynamic_points, schedule.name()) <
-               std::make_tuple(other.is_predicted, other.distance, other.fixes_less, other.task.threads, -other.dynamic_points,
-                               other.schedule.name());
+        return std::make_tuple(is_predicted, distance, is_base, fixes_less, task.threads, -dynamic_points, schedule.name()) <
+               std::make_tuple(other.is_predicted, other.distance, other.is_base, other.fixes_less, other.task.threads,
+                               -other.dynamic_points, other.schedule.name());
     }
 };
 
@@ -77,19 +78,20 @@ struct Anchor {
 // why they do not apply.
 std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, const Extents &fixed, const std::string &target,
                             const Library &library, const std::vector<std::string> &names, std::vector<std::string> &passed_over) {
-    const std::string folder = declared.name + "/" + declared.numerics.name + "/" + target + "/";
+    const std::string base = base_name(declared.numerics.name), own = declared.numerics.name;
+    const auto folder_of = [&](const std::string &policy) { return declared.name + "/" + policy + "/" + target + "/"; };
     std::vector<Anchor> all;
     size_t of_fixed_dims = 0;
     std::string first_of_them;
     for (const std::string &name : names) {
-        if (!name.starts_with(folder)) continue;
+        if (!name.starts_with(folder_of(own)) && !name.starts_with(folder_of(base))) continue;
         try {
             const Schedule schedule = library.find(name);
             const auto provenance = provenance_of(schedule);
             const auto record = tuning_record_of(schedule);
             if (!provenance || record->goal.metric != Metric::latency) continue;  // tuned for something else than the speed of one call
             const KernelTask &task = provenance->task;
-            const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
+            const bool same = task.algorithm == declared.name && (task.numerics == own || task.numerics == base) && task.target == target;
             if (!same || task.options != options || !is_near(task, fixed)) continue;
             if (const auto dims = fixed_there_alone(task, fixed); !dims.empty()) {
                 if (of_fixed_dims++ == 0)
@@ -97,6 +99,7 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
                 continue;
             }
             Anchor anchor{schedule, task, record->is_predicted, shape_distance(tuned_with(task, fixed), fixed)};
+            anchor.is_base = task.numerics != own;
             anchor.fixes_less = task.fixed.size() < fixed.size();
             for (const auto &[dim, extent] : task.extents) anchor.dynamic_points *= static_cast<double>(extent);
             all.push_back(anchor);
@@ -108,10 +111,13 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
     return all;
 }
 
-// Where schedules of all shapes are, nearest first: those of its policy, those of its type of storage, those made for f32.
+// Where schedules of all shapes are, nearest first: those of its policy, with its words and without, those of its type of storage, those
+// made for f32.
 std::vector<std::string> families_of(const Algorithm &declared) {
-    std::vector<std::string> all = {declared.name + "/" + declared.numerics.name};
-    if (const std::string storage = name_of(declared.numerics.storage); storage != declared.numerics.name && storage != "f32")
+    const std::string &own = declared.numerics.name, base = base_name(own);
+    std::vector<std::string> all = {declared.name + "/" + own};
+    if (base != own) all.push_back(declared.name + "/" + base);
+    if (const std::string storage = name_of(declared.numerics.storage); storage != base && storage != "f32")
         all.push_back(declared.name + "/" + storage);
     all.push_back(declared.name);
     return all;

@@ -12,7 +12,8 @@
 //
 // What was measured goes before what a cost model chose alone, however near that is. Of equally near artifacts the one for fewer
 // threads is taken, then the one tuned with the larger dynamic extents, then the first by name. One that no longer applies or cannot be
-// read is passed over, and so is one that takes operands packed ahead of time, which changes the kernel's arguments.
+// read is passed over, and so is one that takes operands packed ahead of time, which changes the kernel's arguments. A policy with words,
+// f32+contraction, takes its own artifacts and those of the policy without them, of equally near ones its own: they change no stages.
 #pragma once
 #include <filesystem>
 #include <functional>

@@ -30,8 +30,9 @@ static std::optional<Algorithm> program_of(const Registry &registry, const Sched
     else task.algorithm = resolve_head(schedule, library).algorithm;
     const std::string name = schedule.name(), rest = name.substr(std::min(name.size(), name.find('/') + 1));
     if (task.algorithm.empty()) task.algorithm = name.substr(0, name.find('/'));
+    const std::string policy = rest.substr(0, rest.find('/'));
     for (const std::string &numerics : registry.numerics_names())
-        if (rest.starts_with(numerics + "/")) task.numerics = numerics;
+        if (policy.size() < rest.size() && base_name(policy) == numerics) task.numerics = policy;
     for (const Registry::Entry &entry : registry.entries())
         if (entry.name == task.algorithm) {
             const Algorithm algorithm =

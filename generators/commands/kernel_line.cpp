@@ -91,7 +91,9 @@ void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
     line.option("algorithm", options.algorithm, "The algorithm's name, as 'list' shows it, or a file (*.json) such as show --json writes")
         .required();
     line.option("--numerics", options.numerics,
-                "Numerics policy: in which types numbers are kept and computed. A name that 'list' shows, or a file (*.json)")
+                "Numerics policy: in which types numbers are kept and computed. A name that 'list' shows, with words that license more, "
+                "such as "
+                "f32+contraction+functions, or a file (*.json)")
         .shows_default("f32");
     line.option("--option", options.options,
                 "Values of the algorithm's options, such as stride=2 activation=relu; 'list <algorithm>' shows them")

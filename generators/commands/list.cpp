@@ -174,7 +174,9 @@ std::string text(const Registry &registry, const std::vector<Listed> &algorithms
     out += text_of("analysers of this generator", rows_of(registry.analysers()));
     Rows numerics;
     for (const std::string &name : registry.numerics_names()) numerics.emplace_back(name, text_of(registry.numerics(name)));
-    return out + text_of("numerics", numerics) + "'list <algorithm>' shows its dims, arguments, options and schedules.\n";
+    out += text_of("numerics", numerics);
+    out += "  and words that license more, as in f32+contraction+functions: " + join(numerics_words()) + "\n";
+    return out + "'list <algorithm>' shows its dims, arguments, options and schedules.\n";
 }
 
 // The target that a name names last: "avx512" of "softmax/f32/avx512/M64", "" of "softmax/mine".
@@ -234,7 +236,8 @@ std::string json(const Registry &registry, const std::vector<Listed> &algorithms
                               {"cost_models", json_of(rows_of(registry.cost_models()))},
                               {"mutators", json_of(rows_of(registry.mutators()))},
                               {"analysers", json_of(rows_of(registry.analysers()))},
-                              {"numerics", registry.numerics_names()}};
+                              {"numerics", registry.numerics_names()},
+                              {"numerics_words", numerics_words()}};
     return json_text(all, 2) + "\n";
 }
 

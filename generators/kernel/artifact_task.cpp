@@ -54,7 +54,7 @@ std::optional<KernelTask> task_for(const Registry &registry, const Schedule &sch
     task.transforms = transforms_in(library.ancestry(schedule));
     if (!registry.knows(name_before(task.algorithm, task.transforms)) && resolved.algorithm.empty()) return std::nullopt;
     const std::vector<std::string> numerics = registry.numerics_names();
-    if (parts.size() > 2 && std::find(numerics.begin(), numerics.end(), parts[1]) != numerics.end()) task.numerics = parts[1];
+    if (parts.size() > 2 && std::find(numerics.begin(), numerics.end(), base_name(parts[1])) != numerics.end()) task.numerics = parts[1];
     task.target = target_for(library.ancestry(schedule), resolved.requires_features);
     return task;
 }

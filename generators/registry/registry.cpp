@@ -249,8 +249,10 @@ std::vector<std::string> Registry::numerics_names() const {
 }
 
 Numerics Registry::numerics(const std::string &name) const {
-    for (const Numerics &policy : numerics_)
+    for (const Numerics &policy : numerics_) {
         if (policy.name == name) return policy;
+        if (policy.name == base_name(name)) return with_words(policy, words_of(name));
+    }
     if (name.ends_with(".json")) return read_numerics(name);
     try {
         return numerics_named(name);

@@ -33,7 +33,7 @@ struct Words {
     }
 };
 
-Words words_of(const std::string &text) {
+Words words_in(const std::string &text) {
     Words words{text, ""};
     std::istringstream in(text);
     in >> words.what;
@@ -124,7 +124,7 @@ const Kind &kind_of(const Words &words) {
 
 Algorithm transformed(Algorithm algorithm, const std::vector<std::string> &transforms, const Extents &fixed) {
     for (const std::string &text : transforms) {
-        const Words words = words_of(text);
+        const Words words = words_in(text);
         const Kind &kind = kind_of(words);
         if (groups_rounds(words)) algorithm = bind_extents(algorithm, rounds_in(algorithm, fixed));
         algorithm = kind.make(algorithm, words);
@@ -133,14 +133,14 @@ Algorithm transformed(Algorithm algorithm, const std::vector<std::string> &trans
 }
 
 By gradient_words(const std::string &text) {
-    const Words words = words_of(text);
+    const Words words = words_in(text);
     if (words.what != "grad" && words.what != "value_and_grad") words.fail("grad or value_and_grad, which have residuals");
     return by_of(words);
 }
 
 std::string name_before(std::string name, const std::vector<std::string> &transforms) {
     for (auto text = transforms.rbegin(); text != transforms.rend(); ++text)
-        if (const std::string suffix = kind_of(words_of(*text)).suffix; name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+        if (const std::string suffix = kind_of(words_in(*text)).suffix; name.ends_with(suffix)) name.resize(name.size() - suffix.size());
     return name;
 }
 

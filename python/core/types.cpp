@@ -39,12 +39,23 @@ void declare_types(nb::module_ &m) {
         return std::string("accum(") + name_of(a.dtype) + ")";
     });
     nb::class_<Numerics>(m, "Numerics", "A numerics policy: in which types numbers are kept, computed and added up.")
-        .def_static("named", &numerics_named, nb::arg("name"), "One of those that `tessera list` shows, such as 'bf16'.")
+        .def_static("named", &numerics_named, nb::arg("name"),
+                    "One of those that `tessera list` shows, such as 'bf16', with words that license more: 'f32+contraction+functions'.")
         .def_static("names", &numerics_names)
+        .def_static("words", &numerics_words, "What may follow '+' in a name.")
+        .def(
+            "with_words", [](const Numerics &n, const nb::args &words) { return with_words(n, nb::cast<std::vector<std::string>>(words)); },
+            "The policy with these words, and without those it has.", nb::sig("def with_words(self, *words: str) -> Numerics"))
         .def_ro("name", &Numerics::name)
         .def_prop_ro("storage", [](const Numerics &n) { return Type{n.storage}; })
         .def_prop_ro("compute", [](const Numerics &n) { return Type{n.compute}; })
         .def_prop_ro("accumulate", [](const Numerics &n) { return Type{n.accumulate}; })
+        .def_prop_ro("licensed",
+                     [](const Numerics &n) {
+                         std::vector<std::string> words;
+                         for (const Licence l : n.licensed) words.emplace_back(name_of(l));
+                         return words;
+                     })
         .def(
             "__eq__", [](const Numerics &a, const Numerics &b) { return a == b; }, nb::is_operator(),
             nb::sig("def __eq__(self, arg: object, /) -> bool"))

@@ -25,10 +25,10 @@ struct Range {
     double lo, hi;
 };
 Range range_of(const std::string &name) {
-    if (name == "log" || name == "rsqrt" || name == "pow") return {0.05, 8};
-    if (name == "log1p") return {-0.9, 8};
-    if (name == "exp_nonpositive") return {-8, -0.01};
-    if (name == "gelu") return {-8, 8};
+    if (name.starts_with("log1p")) return {-0.9, 8};
+    if (name.starts_with("log") || name.starts_with("rsqrt") || name == "pow") return {0.05, 8};
+    if (name.starts_with("exp_nonpositive")) return {-8, -0.01};
+    if (name == "gelu" || name == "gelu12") return {-8, 8};
     return {-6, 6};
 }
 

@@ -184,7 +184,8 @@ static int64_t number(const char *name, int64_t otherwise) {
 }
 
 // Batches go round targets, and then round what makes their code.
-static void check_random(const std::vector<Target> &all, int64_t count, const std::vector<Build> &builds = {{}}) {
+static void check_random(const std::vector<Target> &all, int64_t count, const std::vector<Build> &builds = {{}},
+                         const std::vector<std::string> &policies = {"f32"}) {
     int64_t seed = number("TESSERA_RANDOM_SEED", 1);
     constexpr size_t batch = 20;
     Target target = all.back();
@@ -214,6 +215,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         Case built;
         try {
             c = random_case("random_" + std::to_string(made + refused + unproved), random, target);
+            c.numerics = policies[static_cast<size_t>(made) % policies.size()];
             built = built_for(c, target);
         } catch (const UserError &) { continue; }
         std::string wrong = check_program(built, target);
@@ -246,6 +248,21 @@ TEST_CASE("random schedules of random algorithms keep their meaning: arm64", "[.
 
 TEST_CASE("random schedules of random algorithms keep their meaning: wasm32", "[.][wasm32][random]") {
     if (Target target = target_named("wasm32"); can_emulate(target)) check_random({target}, number("TESSERA_RANDOM_PROGRAMS", 40));
+}
+
+// Each word that a policy may have, and all of them.
+static std::vector<std::string> policies_with_words() {
+    std::vector<std::string> all = {"f32"};
+    for (const std::string &word : numerics_words()) all.push_back("f32+" + word), all[0] += "+" + word;
+    return all;
+}
+
+TEST_CASE("random programs keep their meaning under each word of a policy", "[random]") {
+    check_random(targets(), number("TESSERA_RANDOM_LICENSED_PROGRAMS", 40), {{}}, policies_with_words());
+}
+
+TEST_CASE("random programs as C keep their meaning under each word of a policy", "[random]") {
+    check_random(targets(), number("TESSERA_RANDOM_LICENSED_PROGRAMS", 40), c_builds("-O2"), policies_with_words());
 }
 
 TEST_CASE("random programs as C keep their meaning", "[random]") {

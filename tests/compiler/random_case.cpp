@@ -21,7 +21,7 @@ constexpr int kinds_of_stages = 22, call_kind = 22, parameter_kind = 23, codes_k
 class Maker {
 public:
     explicit Maker(const RandomCase &c)
-        : Maker(c.name, {{"x", {"M", "N"}}, {"w", {"N", "K"}}, {"b", {"N"}}, {"z", {"M", "N"}}}, 0, c.large) {
+        : Maker(c.name, numerics_named(c.numerics), {{"x", {"M", "N"}}, {"w", {"N", "K"}}, {"b", {"N"}}, {"z", {"M", "N"}}}, 0, c.large) {
         for (const Step &s : c.steps) step(s);
         finish();
     }
@@ -51,9 +51,9 @@ private:
     bool has_factor = false;  // a parameter
     std::optional<Dim> triangle;
 
-    Maker(const std::string &name, const std::vector<Given> &given, int depth_of_calls, uint32_t are_large)
-        : f(name), depth(depth_of_calls), large(are_large) {
-        text = "Builder f(\"" + name + "\");\n";
+    Maker(const std::string &name, const Numerics &numerics, const std::vector<Given> &given, int depth_of_calls, uint32_t are_large)
+        : f(name, numerics), depth(depth_of_calls), large(are_large) {
+        text = "Builder f(\"" + name + "\"" + (numerics.name == "f32" ? "" : ", numerics_named(\"" + numerics.name + "\")") + ");\n";
         for (const Given &g : given) {
             std::vector<Dim> dims;
             for (const std::string &d : g.dims) dims.push_back(declared(symbolic_dim(d), "\"" + d + "\""));
@@ -229,12 +229,15 @@ private:
         }
         case 16: {  // functions with names
             const Tile small = a * 0.5;
-            switch (s.choice % 6) {
+            switch (s.choice % 9) {
             case 0: return named(exp(small), "exp(" + ta + " * 0.5)");
             case 1: return named(sin(a), "sin(" + ta + ")");
             case 2: return named(tanh(a), "tanh(" + ta + ")");
             case 3: return named(softplus(a), "softplus(" + ta + ")");
             case 4: return named(atan2(a, b), "atan2(" + ta + ", " + tb + ")");
+            case 5: return named(silu(a) * b + small, "silu(" + ta + ") * " + tb + " + " + ta + " * 0.5");
+            case 6: return named(a / (abs(b) + 1) / 3 * 0.7, ta + " / (abs(" + tb + ") + 1) / 3 * 0.7");
+            case 7: return named(a * rsqrt(b * b + 0.5), ta + " * rsqrt(" + tb + " * " + tb + " + 0.5)");
             default: return named(erf(a), "erf(" + ta + ")");
             }
         }
@@ -474,7 +477,7 @@ private:
                 if (known == callers.end()) callers.push_back(d), dims[all[at]] = d;
                 given[which].dims.push_back(all[at]);
             }
-        Maker callee(f.algorithm().name + "_" + scope, given, depth + 1, large ? 0xffff : 0);
+        Maker callee(f.algorithm().name + "_" + scope, f.numerics(), given, depth + 1, large ? 0xffff : 0);
         for (const Step &inside : s.callee) callee.step(inside);
         const Tile last = callee.tiles.back();
         const bool until = !round.empty() && bits(6, 1);

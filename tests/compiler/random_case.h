@@ -21,8 +21,9 @@ struct RandomCase {
     std::vector<Step> steps;
     KnobsByStage stages;
     std::vector<Extents> shapes;
-    std::set<std::string> known;  // dims of whose extents in `shapes` the program knows the range and what divides them
-    uint32_t large = 0;           // a bit for each tensor and output that is large; where there are any, all of callees are
+    std::set<std::string> known;   // dims of whose extents in `shapes` the program knows the range and what divides them
+    std::string numerics = "f32";  // a policy
+    uint32_t large = 0;            // a bit for each tensor and output that is large; where there are any, all of callees are
 };
 
 RandomCase random_case(const std::string &name, std::mt19937 &random, const Target &target);

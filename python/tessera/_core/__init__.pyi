@@ -23,6 +23,13 @@ class Numerics:
     @staticmethod
     def names() -> list[str]: ...
 
+    @staticmethod
+    def words() -> list[str]:
+        """What may follow '+' in a name."""
+
+    def with_words(self, *words: str) -> Numerics:
+        """The policy with these words, and without those it has."""
+
     @property
     def name(self) -> str: ...
 
@@ -34,6 +41,9 @@ class Numerics:
 
     @property
     def accumulate(self) -> DType: ...
+
+    @property
+    def licensed(self) -> list[str]: ...
 
     def __eq__(self, arg: object, /) -> bool: ...
 
