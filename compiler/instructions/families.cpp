@@ -12,7 +12,8 @@ static std::deque<Instruction> &table() {
     static std::deque<Instruction> all = {built_in_families::fma(),      built_in_families::mul_add(),  built_in_families::dot2(),
                                           built_in_families::dot4(),     built_in_families::amx_bf16(), built_in_families::amx_u8s8(),
                                           built_in_families::amx_s8s8(), built_in_families::smmla(),    built_in_families::usmmla(),
-                                          built_in_families::bfmmla(),   built_in_families::mma_bf16(), built_in_families::mma_s8()};
+                                          built_in_families::bfmmla(),   built_in_families::mma_bf16(), built_in_families::mma_f16(),
+                                          built_in_families::mma_s8()};
     return all;
 }
 
@@ -26,8 +27,7 @@ const Instruction *find_family(const std::string &name) {
 
 std::vector<std::string> family_names() {
     std::vector<std::string> names;
-    for (const Instruction &family : table())
-        if (family.scope == ExecutionScope::thread) names.push_back(family.name);
+    for (const Instruction &family : table()) names.push_back(family.name);
     return names;
 }
 

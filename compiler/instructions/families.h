@@ -19,7 +19,7 @@ const std::deque<Instruction> &families();
 // shape and scope are more than tile programs have today: accumulators of a thread, and several products.
 void add_family(Instruction family);
 const Instruction *find_family(const std::string &name);
-std::vector<std::string> family_names();  // of those that schedules may ask for, which are of one thread
+std::vector<std::string> family_names();  // of those that schedules may ask for
 
 // Rewrites each stage whose knob names a family of one product to that family's step, as mul_add, whose products are rounded before they
 // are added. UserError schedule.instruction if such a stage is no sum of products of types that the family takes.
@@ -41,6 +41,7 @@ Instruction smmla();
 Instruction usmmla();
 Instruction bfmmla();
 Instruction mma_bf16();
+Instruction mma_f16();
 Instruction mma_s8();
 
 }  // namespace built_in_families

@@ -24,6 +24,15 @@ bool is_emitted(const Instruction &family) { return family.c.native || family.ve
 
 bool has_fragments(const Instruction &family) { return family.shape.m > 1 || family.shape.n > 1; }
 
+int64_t threads_of(ExecutionScope scope) {
+    switch (scope) {
+    case ExecutionScope::thread: return 1;
+    case ExecutionScope::warp: return 32;
+    case ExecutionScope::warpgroup: break;
+    }
+    return 128;
+}
+
 std::vector<int64_t> fragment_extents(const Instruction &family, FragmentRole role) {
     if (role == FragmentRole::accumulator) return {family.shape.m, family.shape.n};
     std::vector<int64_t> extents;

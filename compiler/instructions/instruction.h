@@ -100,6 +100,8 @@ struct Instruction {
     bool is_exact = true;
 };
 
+// How many threads execute one together.
+int64_t threads_of(ExecutionScope scope);
 // Whether its step is a node of its own over fragments (Fragment, compiler/tile/tile_program.h).
 bool has_fragments(const Instruction &family);
 // How many elements a fragment has along each axis: of accumulators, rows and columns; of operands, those of their layout.

@@ -1,7 +1,7 @@
 // NVIDIA's tensor cores, a warp at a time (PTX ISA, mma.sync), for devices of compute capability 8.0 and later.
 //
-//   mma_bf16   f32 += bf16 * bf16, 16 products: what is rounded, where, is not published and differs between generations. The model is a
-//              sum in f64 that is rounded once
+//   mma_bf16, mma_f16   f32 += bf16 * bf16 or f16 * f16, 16 products: what is rounded, where, is not published and differs between
+//              generations. The model is a sum in f64 that is rounded once
 //   mma_s8     i32 += i8 * i8, 32 products, wrapping: exact
 #include "compiler/instructions/families.h"
 
@@ -29,15 +29,21 @@ static Instruction of_warps(const char *name, DType accumulator, DType element, 
     return family;
 }
 
-Instruction built_in_families::mma_bf16() {
-    Instruction family = of_warps("mma_bf16", DType::f32, DType::bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
+static Instruction of_floats(const char *name, DType element, const char *ptx) {
+    Instruction family = of_warps(name, DType::f32, element, ptx);
     const auto in_f64 = [](const Expr &e) { return cast(DType::f64, e); };
     Expr sum = in_f64(left(0, DType::f32));
-    for (int i = 0; i < family.shape.k; i++) sum = fma(in_f64(input(2 * i, DType::bf16)), in_f64(input(2 * i + 1, DType::bf16)), sum);
+    for (int i = 0; i < family.shape.k; i++) sum = fma(in_f64(input(2 * i, element)), in_f64(input(2 * i + 1, element)), sum);
     family.meaning = cast(DType::f32, sum);
     family.is_exact = false;
     return family;
 }
+
+Instruction built_in_families::mma_bf16() {
+    return of_floats("mma_bf16", DType::bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
+}
+
+Instruction built_in_families::mma_f16() { return of_floats("mma_f16", DType::f16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"); }
 
 Instruction built_in_families::mma_s8() {
     Instruction family = of_warps("mma_s8", DType::i32, DType::i8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32");

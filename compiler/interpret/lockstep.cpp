@@ -349,9 +349,15 @@ private:
             }
             return;
         }
+        const auto address = [&](int64_t row, int64_t column) { return moved_[static_cast<size_t>(row * columns + column)].address; };
         const int64_t each = 16 / bytes;
-        for (int64_t first = 0; first < columns; first += each)
-            for (int64_t row = 0; row < rows; row++) access.addresses.push_back(moved_[static_cast<size_t>(row * columns + first)].address);
+        if (address(0, 1) - address(0, 0) != bytes && bytes == 2) {  // the rows lie along the other axis
+            for (int64_t first = 0; first < rows; first += each)
+                for (int64_t column = 0; column < columns; column++) access.addresses.push_back(address(first, column));
+        } else {
+            for (int64_t first = 0; first < columns; first += each)
+                for (int64_t row = 0; row < rows; row++) access.addresses.push_back(address(row, first));
+        }
         count(access, 16);
     }
 

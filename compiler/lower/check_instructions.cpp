@@ -58,6 +58,10 @@ static void check_fragments(const Instruction &family, const Stage &stage, const
     };
     check_folded(k.k), check_folded(k.block);
     for (const auto &[level, tiles] : k.levels) check_folded(tiles);
+    const bool is_by_warps = family.scope == ExecutionScope::warp;
+    if (is_by_warps && !k.k.count(fold->folded))
+        refuse(of + "its operands lie in shared memory, slice by slice; expected 'k' to have tiles along '" + fold->folded +
+               "', got none. State them, and pack the operands at 'k'.");
     if (k.tail.count(fold->folded)) refuse(of + "what is left over along '" + fold->folded + "' is zeros. Delete its tail (null).");
 }
 
@@ -72,9 +76,6 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
                    "knob "
                    "(null)." +
                    did_you_mean(*k.instruction, family_names()));
-        if (family->scope != ExecutionScope::thread)
-            refuse("the instruction family " + family->name +
-                   " is of warps, which tile programs have and schedules do not lay out. Delete the knob (null).");
         if (!is_on(*family, target)) {
             std::vector<std::string> own;
             for (const Instruction &i : families())
@@ -82,8 +83,9 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
             const std::vector<std::string> known = known_features(target.arch);
             const auto first = std::find_first_of(known.begin(), known.end(), family->features.begin(), family->features.end());
             const std::string with = first == known.end() ? "" : "generate for '" + name_with(target, {*first}) + "', or ";
-            refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" +
-                   target.name + "' has not; its families are " + join(own) + "; " + with + "delete the knob (null).");
+            const std::string needed = family->scope == ExecutionScope::thread ? join(family->features, " or ") : "tensor cores by CUDA";
+            refuse("the instruction family " + family->name + " needs " + needed + ", which target '" + target.name +
+                   "' has not; its families are " + join(own) + "; " + with + "delete the knob (null).");
         }
         const Stage *stage = a.find_stage(name);
         auto *reduce = stage ? std::get_if<Reduce>(&stage->body) : nullptr;

@@ -1,6 +1,7 @@
 #include "compiler/rewrite/fragments.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "support/containers/contains.h"
@@ -47,7 +48,7 @@ int64_t registers_of_tile(int64_t rows, int64_t columns) { return rows * columns
 
 // The dims of a tensor by what its element is asked for at: rows or columns, and products.
 struct OperandDims {
-    std::string own, folded;
+    std::string own, folded, last;  // last: the innermost of all
     std::vector<std::string> others;
 };
 
@@ -66,6 +67,7 @@ static std::optional<OperandDims> dims_of(const Algorithm &algorithm, const Expr
         (is_plain && at->name == own ? found.own : is_plain && at->name == folded ? found.folded : found.others.emplace_back()) = dims[i];
     }
     if (found.own.empty() || found.folded.empty()) return {};
+    found.last = dims.back();
     return found;
 }
 
@@ -101,6 +103,28 @@ static void add_tiles(Knobs &k, const Instruction &family, FragmentRole role, co
     }
 }
 
+// A copy to shared memory by the threads of a block's warps: each of them 16 bytes side by side, neighbours one row after the other.
+static void add_chunks(Knobs &k, const Instruction &family, const OperandDims &dims, const std::string &own_dim, const FragmentFold &fold,
+                       const Knobs &of_fold) {
+    if (!k.block.empty() || !k.micro.empty() || !k.loops.empty() || !k.vector.empty()) return;
+    const auto tile_along = [](const Extents &tiles, const std::string &dim) {
+        const auto tile = tiles.find(dim);
+        return tile == tiles.end() ? 0 : tile->second;
+    };
+    int64_t threads = threads_of(family.scope);
+    for (const auto &[dim, tile] : of_fold.block)
+        if (const int64_t part = tile_along(of_fold.micro, dim); part > 0) threads *= tile / part;
+    const int64_t own = tile_along(of_fold.block, own_dim), folded = tile_along(of_fold.k, fold.folded);
+    const std::string &last = dims.last;
+    const int64_t chunk = 16 / size_of(family.first), length = last == dims.folded ? folded : own;
+    if (own == 0 || folded == 0 || length % chunk || (last != dims.own && last != dims.folded)) return;
+    const int64_t along = std::gcd(threads, length / chunk), rows = last == dims.folded ? own : folded;
+    k.vector = k.micro = {{last, chunk}};
+    k.block = {{last, along * chunk}};
+    if (const int64_t at_once = std::gcd(threads / along, rows); at_once > 1)
+        k.block[last == dims.folded ? dims.own : dims.folded] = at_once;
+}
+
 KnobsByStage with_fragment_layouts(const Algorithm &algorithm, KnobsByStage stages) {
     const KnobsByStage stated = stages;
     for (const auto &[name, knobs] : stated) {
@@ -115,6 +139,11 @@ KnobsByStage with_fragment_layouts(const Algorithm &algorithm, KnobsByStage stag
                 const std::string &own = is_a ? fold->rows : fold->columns;
                 const auto dims = dims_of(algorithm, is_a ? fold->a : fold->b, tensor, own, fold->folded);
                 if (!dims) continue;
+                // Warps load from shared memory, in the operand's own order.
+                if (family->scope == ExecutionScope::warp) {
+                    add_chunks(stages[name + "." + tensor + ".packed"], *family, *dims, own, *fold, knobs);
+                    continue;
+                }
                 int64_t panel = is_a ? family->shape.m : family->shape.n;
                 if (const auto micro = knobs.micro.find(own); !is_a && micro != knobs.micro.end()) panel = micro->second;
                 const std::vector<LayoutAxis> layout = layout_for(*family, role, *dims, panel);

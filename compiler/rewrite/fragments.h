@@ -22,7 +22,8 @@ std::optional<FragmentFold> fragment_fold(const Instruction &family, const Stage
 int64_t registers_of_tile(int64_t rows, int64_t columns);
 
 // The knobs with a layout for each operand that such a stage packs and says none for: fragment by fragment, each as the family has it in
-// memory, those of b in panels as wide as the register tile; and tiles of copies in that layout at loops, where none are stated.
+// memory, those of b in panels as wide as the register tile; and tiles of copies in that layout at loops, where none are stated. Where
+// warps load operands from shared memory, tiles of copies alone: 16 bytes for each thread.
 KnobsByStage with_fragment_layouts(const Algorithm &algorithm, KnobsByStage stages);
 
 }  // namespace tessera

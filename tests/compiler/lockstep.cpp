@@ -117,6 +117,21 @@ static TileProgram fast_matmul() {
     return lowered("matmul_cuda", algorithm, resolve(schedules.find("matmul/cuda-sm80"), schedules).stages, target_named("cuda-sm80"));
 }
 
+// Products by tensor cores, whose warps go over several blocks and slices.
+static std::vector<std::pair<Case, TileProgram>> by_warps() {
+    Library schedules;
+    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
+    std::vector<std::pair<Case, TileProgram>> all;
+    for (const char *policy : {"bf16", "f16"}) {
+        const std::string name = std::string("matmul/") + policy + "/cuda-sm80";
+        const Case c{
+            name, library::matmul(numerics_named(policy)), {}, {{{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 67}, {"N", 70}, {"K", 40}}}};
+        all.emplace_back(c,
+                         lowered("matmul_warps", c.algorithm, resolve(schedules.find(name), schedules).stages, target_named("cuda-sm80")));
+    }
+    return all;
+}
+
 // What is wrong, in words; the last shape is the largest, and comes first.
 static std::string found_in(const Case &c, const TileProgram &program, const TileProgram *original = nullptr) {
     for (size_t i = c.shapes.size(); i-- > 0;) {
@@ -171,6 +186,7 @@ TEST_CASE("in lock step, kernels for GPUs meet nowhere, in any order of threads 
     }
     Case fast{"matmul_cuda", library::matmul(Numerics{}), {}, {{{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 131}, {"N", 140}, {"K", 18}}}};
     check_clean(fast, fast_matmul());
+    for (const auto &[c, program] : by_warps()) check_clean(c, program), covered.insert(c.name);
     Library schedules;
     schedules.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     for (const std::string &name : schedules.names())
@@ -207,6 +223,7 @@ TEST_CASE("in lock step, whatever is broken in a kernel that ships is found") {
     std::vector<std::pair<Case, TileProgram>> all;
     for (const Case &c : shipped_cases()) all.emplace_back(c, lowered(c, target));
     all.emplace_back(Case{"matmul_cuda", library::matmul(Numerics{}), {}, {{{"M", 131}, {"N", 140}, {"K", 18}}}}, fast_matmul());
+    for (auto &shipped : by_warps()) all.push_back(std::move(shipped));
     for (const auto &[c, program] : all) {
         const auto known = equivalent.find(c.name);
         for (const Mutant &m : mutants_of(program)) {

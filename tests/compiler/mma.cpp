@@ -2,6 +2,7 @@
 // runs them here.
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -9,10 +10,14 @@
 #include <regex>
 #include <set>
 
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/library/library.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/instructions/families.h"
+#include "compiler/lower/lower.h"
 #include "compiler/lower/passes/add_barriers.h"
 #include "compiler/tile/fragments.h"
 #include "support/text/error.h"
@@ -40,7 +45,7 @@ static Place place_of(const WarpForm::Held &held, int64_t lane, int64_t i) {
 static Place by_isa(const std::string &family, FragmentRole role, int64_t lane, int64_t i) {
     const int64_t group = lane >> 2, in_group = lane % 4;
     if (role == FragmentRole::accumulator) return {i < 2 ? group : group + 8, in_group * 2 + (i & 1)};
-    if (family == "mma_bf16") {
+    if (family != "mma_s8") {
         if (role == FragmentRole::b) return {group, i < 2 ? in_group * 2 + (i & 1) : in_group * 2 + (i & 1) + 8};
         const bool is_upper = (0 <= i && i < 2) || (4 <= i && i < 6);
         return {is_upper ? group : group + 8, i < 4 ? in_group * 2 + (i & 1) : in_group * 2 + (i & 1) + 8};
@@ -51,7 +56,7 @@ static Place by_isa(const std::string &family, FragmentRole role, int64_t lane, 
 }
 
 TEST_CASE("threads of a warp hold the elements that the PTX ISA says, each once") {
-    for (const char *name : {"mma_bf16", "mma_s8"}) {
+    for (const char *name : {"mma_bf16", "mma_f16", "mma_s8"}) {
         const Instruction &family = *find_family(name);
         for (FragmentRole role : {FragmentRole::accumulator, FragmentRole::a, FragmentRole::b}) {
             const WarpForm::Held &held = role == FragmentRole::a   ? family.warp->a
@@ -235,11 +240,9 @@ static double error_of(const Product &form, const Extents &shape, const Arrays &
     return worst;
 }
 
-static const std::vector<Product> forms = {{},
-                                           {"mma_bf16", 0, false, "mma_bf16_dense"},
-                                           {"mma_bf16", 16, true, "mma_bf16_transposed"},
-                                           {"mma_s8"},
-                                           {"mma_s8", 0, true, "mma_s8_transposed"}};
+static const std::vector<Product> forms = {
+    {},         {"mma_bf16", 0, false, "mma_bf16_dense"}, {"mma_bf16", 16, true, "mma_bf16_transposed"}, {"mma_f16"},
+    {"mma_s8"}, {"mma_s8", 0, true, "mma_s8_transposed"}};
 static const std::vector<Extents> shapes = {
     {{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 67}, {"N", 65}, {"K", 70}}, {{"M", 64}, {"N", 64}, {"K", 128}}};
 
@@ -332,6 +335,96 @@ TEST_CASE("the verifier keeps fragments of warps to steps of warps") {
     CHECK_THROWS_WITH(verify(opencl), Catch::Contains("fragments are not for opencl"));
 }
 
+// ---- schedules
+
+struct Scheduled {
+    std::string name;
+    Algorithm algorithm;
+    KnobsByStage stages;
+    Extents grid;  // fragments of a warp along M and N
+};
+
+// Blocks of `warps` by 2 warps, whose parts are 32 by `columns`.
+static Knobs by_warps(const std::string &family, int64_t warps, int64_t columns, int64_t slice) {
+    Knobs k;
+    k.instruction = family;
+    k.micro = {{"M", 32}, {"N", columns}}, k.block = {{"M", 32 * warps}, {"N", 2 * columns}}, k.k = {{"K", slice}};
+    for (const char *operand : {"x", "w"}) k.pack[operand].at = "k";
+    return k;
+}
+
+static std::vector<Scheduled> scheduled() {
+    std::vector<Scheduled> all;
+    const auto placed = [&](const std::string &policy, int64_t warps, int64_t columns, int64_t slice) {
+        KnobsByStage stages;
+        stages["dot"] = by_warps("mma_" + policy, warps, columns, slice);
+        stages["dot"].place = tessera::Place{tessera::Place::Kind::at, "y", "block"};
+        stages["y"].block = stages["dot"].block, stages["y"].micro = {{"M", 8}, {"N", columns / 8}};
+        all.push_back({"placed_" + policy + std::to_string(all.size()),
+                       library::matmul(numerics_named(policy)),
+                       stages,
+                       {{"M", 2}, {"N", columns / 8}}});
+    };
+    placed("bf16", 2, 32, 32), placed("f16", 1, 16, 16), placed("f16", 2, 24, 64);
+    // The result of the fold is an output: fragments have no place in it.
+    all.push_back({"wide", library::matmul_wide(numerics_named("bf16")), {{"y", by_warps("mma_bf16", 2, 32, 32)}}, {{"M", 2}, {"N", 4}}});
+    Builder f("product", numerics_named("int8"));
+    const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    const Algorithm bytes =
+        f.output("y", dot(f.input("x", {M, K}, DType::i8), f.input("w", {K, N}, DType::i8)), DType::i32).build();  // (M, N)
+    all.push_back({"bytes", bytes, {{"y", by_warps("mma_s8", 2, 16, 64)}}, {{"M", 2}, {"N", 2}}});
+    return all;
+}
+
+static bool is_step(const TileNode &n) { return std::holds_alternative<Fragment>(n); }
+
+TEST_CASE("schedules lay out warps of fragments, at all extents") {
+    const Target target = target_named("cuda-sm80");
+    for (const Scheduled &s : scheduled()) {
+        const TileProgram p = lower(s.algorithm, s.stages, target);
+        INFO(s.name << "\n" << to_text(p));
+        CHECK(is_proved(p));
+        CHECK(static_cast<int64_t>(count(p.body, is_step)) == s.grid.at("M") * s.grid.at("N"));
+        uint32_t seed = 0;
+        for (const auto &[m, n, k] :
+             std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {16, 8, 16}, {67, 65, 70}, {5, 130, 0}, {64, 64, 128}}) {
+            const Extents shape = {{"M", m}, {"N", n}, {"K", k}};
+            INFO(m << ", " << n << ", " << k);
+            const Arrays in = make_inputs(s.algorithm, shape, ++seed);
+            const Arrays got = run_interpreter(p, shape, in, {}), expected = run_reference(s.algorithm, shape, in, {});
+            if (s.name == "bytes") CHECK(differ_in_bits(got, expected) == "");
+            else CHECK(differ(got, expected, s.name == "wide" ? 0x1p-18 : 0x1p-7) == "");
+            for (bool backwards : {false, true}) {
+                LockstepReport report;
+                const Arrays in_step = run_lockstep(p, shape, in, {}, {8, true, backwards}, report);
+                INFO(to_text(report));
+                CHECK(report.hazards.empty());
+                CHECK(differ_in_bits(in_step, got) == "");
+            }
+        }
+    }
+}
+
+TEST_CASE("what schedules ask of warps and cannot have is said in words") {
+    const Target target = target_named("cuda-sm80");
+    const Algorithm wide = library::matmul_wide(numerics_named("bf16"));
+    const auto refused = [&](const std::function<void(Knobs &)> &change, const std::string &words) {
+        Knobs k = by_warps("mma_bf16", 2, 32, 32);
+        change(k);
+        try {
+            lower(wide, {{"y", k}}, target);
+            FAIL("expected " << words);
+        } catch (const UserError &e) { CHECK_THAT(e.what(), Catch::Contains(words)); }
+    };
+    refused([](Knobs &k) { k.k.clear(); }, "expected 'k' to have tiles along 'K', got none");
+    refused([](Knobs &k) { k.k["K"] = 24; }, "expected tiles along 'K' to be multiples of 16; got 24");
+    refused([](Knobs &k) { k.micro["N"] = 12; }, "expected 'micro' to have a multiple of 8 along 'N'; got 12");
+    refused([](Knobs &k) { k.micro["N"] = 256, k.block["N"] = 256; }, "there are 48. Make micro smaller.");
+    refused([](Knobs &k) { k.block["N"] = 80; }, "must be a multiple of micro N = 32");
+    refused([](Knobs &k) { k.vector["N"] = 8; }, "its vectors are the family's own");
+    refused([](Knobs &k) { k.pack.erase("w"); }, "Pack it there, without a layout.");
+}
+
 // ---- NVIDIA's compiler
 
 static std::string nvcc(const std::string &source, const std::string &options, const std::string &result) {
@@ -360,6 +453,25 @@ TEST_CASE("NVIDIA's compiler makes an instruction of each fragment, and keeps th
         return;
     }
     const Target target = target_named("cuda-sm80");
+    for (const Scheduled &s : scheduled()) {
+        const TileProgram p = lowered(s.name, s.algorithm, s.stages, target);
+        const std::string source = kernels_of({{s.name, {{{}, p}}}}, target).kernels;
+        INFO(source);
+        size_t loads = 0;
+        walk(p.body, [&](const TileNode &n) {
+            const auto *move = std::get_if<Move>(&n);
+            loads += move && move->from && move->from->buffer.find(".packed.tile") != std::string::npos &&
+                     !(s.name == "bytes" && move->from->buffer.find(".w.") != std::string::npos);
+        });
+        // The compiler writes out loops over the steps of a slice, so there may be several times as many, all alike.
+        const std::string ptx = nvcc(source, "-arch=sm_80 -fmad=false -ptx -o out", "out");
+        const size_t steps = occurrences(ptx, "mma.sync.aligned"), own = count(p.body, is_step);
+        CHECK((steps >= own && steps % own == 0));
+        CHECK(occurrences(ptx, "ldmatrix.sync.aligned") == loads * (steps / own));
+        const std::string said = nvcc(source, "-arch=sm_80 -fmad=false -cubin -Xptxas -v -o out", "log");
+        INFO(said);
+        CHECK(said.find(" 0 bytes spill stores, 0 bytes spill loads") != std::string::npos);
+    }
     for (const Product &form : forms) {
         const TileProgram p = product(form);
         const std::string source = kernels_of({{form.name, {{{}, p}}}}, target).kernels;
@@ -370,8 +482,9 @@ TEST_CASE("NVIDIA's compiler makes an instruction of each fragment, and keeps th
             const auto *move = std::get_if<Move>(&n);
             return move && move->from && move->from->buffer.ends_with(".tile");
         });
-        // Elements of w are loaded one by one where it lies transposed.
-        CHECK(occurrences(ptx, "ldmatrix.sync.aligned") == (form.transposed ? 4 : loads));
+        // Bytes of w are loaded one by one where it lies transposed.
+        const bool by_bytes = form.transposed && form.family == "mma_s8";
+        CHECK(occurrences(ptx, "ldmatrix.sync.aligned") == (by_bytes ? 4 : loads));
         const std::string said = nvcc(source, "-arch=sm_80 -fmad=false -cubin -Xptxas -v -o out", "log");
         INFO(said);
         CHECK(said.find(" 0 bytes spill stores, 0 bytes spill loads") != std::string::npos);

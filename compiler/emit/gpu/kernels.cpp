@@ -494,14 +494,16 @@ private:
         return element(view.buffer, all);
     }
 
-    // Whether rows of 16 bytes of the view begin at multiples of 16 bytes in shared memory.
-    bool has_aligned_rows(const BufferView &view, int64_t row) const {
+    // Whether rows of 16 bytes along that axis of the view begin at multiples of 16 bytes in shared memory.
+    bool has_aligned_rows(const BufferView &view, size_t along, int64_t row) const {
         const Buffer &b = buffers_.at(view.buffer).buffer;
-        if (b.space != Space::shared || view.axes.size() != 2 || view.axes[1].of + 1 != b.extents.size() ||
-            !view.axes[1].step.is_constant(1))
+        if (b.space != Space::shared || view.axes.size() != 2 || view.axes[along].of + 1 != b.extents.size() ||
+            !view.axes[along].step.is_constant(1))
             return false;
         Expr position = 0;
-        const std::vector<Expr> index = element_of(view, {variable("%row"), Expr(0)});
+        std::vector<Expr> first = {variable("%row"), variable("%row")};
+        first[along] = 0;
+        const std::vector<Expr> index = element_of(view, first);
         for (size_t i = 0; i < index.size(); i++) position = position * b.extents[i] + index[i];
         try {
             const Linear all = linear_form(position, facts_);
@@ -526,7 +528,10 @@ private:
         }
         const DType type = fragment_type(*held.family, held.role);
         const int64_t group = 4 / size_of(type);
-        if (group > 1 && held.family->warp->has_ldmatrix && has_aligned_rows(*n.from, 16 / size_of(type))) return load_rows(n, held);
+        const bool has_rows = group > 1 && held.family->warp->has_ldmatrix;
+        if (has_rows && has_aligned_rows(*n.from, 1, 16 / size_of(type))) return load_rows(n, held, false);
+        // Rows of elements of 16 bits may lie along the other axis.
+        if (has_rows && group == 2 && has_aligned_rows(*n.from, 0, 16 / size_of(type))) return load_rows(n, held, true);
         for (int64_t word = 0; word < words_of(held); word++) {
             std::string value;
             for (int64_t i = 0; i < group; i++) {
@@ -541,18 +546,21 @@ private:
     }
 
     // Matrices of 8 rows of 16 bytes, of which each lane names a row: of a those of the upper and the lower rows, then the same of the
-    // later products; of b the earlier and the later products.
-    void load_rows(const Move &n, const FragmentPart &held) {
+    // later products; of b the earlier and the later products. `is_transposed`: a row has 8 rows or columns of one product.
+    void load_rows(const Move &n, const FragmentPart &held, bool is_transposed) {
         const Expr lane = variable(lane_variable);
         const int64_t row = 16 / size_of(fragment_type(*held.family, held.role));
         const bool is_a = held.role == FragmentRole::a;
-        const std::vector<Expr> at =
-            is_a ? std::vector<Expr>{lane % 16, lane / 16 * Expr(row)} : std::vector<Expr>{lane % 8, lane / 8 % 2 * Expr(row)};
+        const Expr own = is_a ? lane / 8 % 2 * 8 : Expr(0), product = is_a ? lane / 16 * 8 + lane % 8 : lane % 16;
+        const std::vector<Expr> at = is_transposed ? std::vector<Expr>{own, product}
+                                     : is_a        ? std::vector<Expr>{lane % 16, lane / 16 * Expr(row)}
+                                                   : std::vector<Expr>{lane % 8, lane / 8 % 2 * Expr(row)};
         const std::string from = element_text(*n.from, at), &name = names_.of("buffer", n.to.buffer);
         line(
-            fmt::format("asm volatile(\"ldmatrix.sync.aligned.m8n8.{}.shared.b16 {}, [%{}];\" : {} : "
+            fmt::format("asm volatile(\"ldmatrix.sync.aligned.m8n8.{}{}.shared.b16 {}, [%{}];\" : {} : "
                         "\"r\"((uint)__cvta_generic_to_shared(&{})) : \"memory\");",
-                        is_a ? "x4" : "x2", places(0, words_of(held)), words_of(held), operands("=r", name, words_of(held)), from));
+                        is_a ? "x4" : "x2", is_transposed ? ".trans" : "", places(0, words_of(held)), words_of(held),
+                        operands("=r", name, words_of(held)), from));
     }
 
     // "{%0, %1}"

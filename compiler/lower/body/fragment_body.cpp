@@ -1,10 +1,12 @@
 #include "compiler/lower/body/fragment_body.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "algorithms/index/prove.h"
 #include "compiler/lower/body/point_values.h"
 #include "compiler/lower/context/built.h"
+#include "compiler/lower/context/team.h"
 #include "compiler/lower/place/storage.h"
 #include "compiler/tile/fragments.h"
 #include "support/text/error.h"
@@ -22,7 +24,11 @@ struct Axis {
 class FragmentTile {
 public:
     FragmentTile(const FragmentStep &step, const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names)
-        : step_(step), family_(*step.family), lowering_(lowering), at_(at), scope_(scope), names_(names) {}
+        : step_(step), family_(*step.family), lowering_(lowering), at_(at), scope_(scope), names_(names) {
+        if (!is_by_warps(at.nest->step)) return;
+        team_ = lowering.mapping->team(at);
+        name_threads(*team_, lowering, scope_, names);
+    }
 
     int64_t rows() const { return count(step_.fold.rows, family_.shape.m); }
     int64_t columns() const { return count(step_.fold.columns, family_.shape.n); }
@@ -30,14 +36,16 @@ public:
     TileBody zeros() const {
         TileBody body;
         for (const Buffer &b : accumulators())
-            body.push_back(tile_node(Move{b.name, {}, fragment_extents(family_, FragmentRole::accumulator)}));
-        return body;
+            body.push_back(tile_node(Move{whole(b), {}, fragment_extents(family_, FragmentRole::accumulator)}));
+        return by_team(std::move(body));
     }
 
     // Between the grid and where the result is.
     TileBody results(bool is_store) {
         const Tensor &result = lowering_.results(at_.stage())[0];
-        if (TileBody moves; move_grid([&](int64_t i, int64_t j) { return result_view(result, i, j); }, is_store, moves)) return moves;
+        if (TileBody moves; move_grid([&](int64_t i, int64_t j) { return result_view(result, i, j); }, is_store, moves))
+            return by_team(std::move(moves));
+        if (team_) return results_of_warps(is_store);
         Buffer tile = value_buffer(lowering_, at_, scope_, ".near", family_.accumulator, names_);
         tile.space = lowering_.mapping->near_space(tile);
         TileBody moves;
@@ -72,12 +80,12 @@ public:
             for (int64_t i = 0; i < all_held; i++) {
                 const Buffer &sum = accumulators()[static_cast<size_t>(holds_a ? i * columns() + j : j * columns() + i)];
                 const Buffer &own = holding[static_cast<size_t>(i)];
-                steps.push_back(
-                    tile_node(Fragment{family_.name, sum.name, holds_a ? own.name : next.name, holds_a ? next.name : own.name}));
+                steps.push_back(tile_node(
+                    Fragment{family_.name, sum.name, holds_a ? own.name : next.name, holds_a ? next.name : own.name, this->team()}));
             }
             append(body, in_allocs({next}, std::move(steps)));
         }
-        return in_allocs(holding, std::move(body));
+        return by_team(in_allocs(holding, std::move(body)));
     }
 
 private:
@@ -85,19 +93,70 @@ private:
     const Instruction &family_;
     const Lowering &lowering_;
     const Cursor &at_;
-    const Scope &scope_;
+    Scope scope_;
     Names &names_;
+    std::optional<Team> team_;  // of warps
 
+    // Fragments along the dim: of a warp its part of the block's tile.
     int64_t count(const std::string &dim, int unit) const {
         const Expr &size = at_.pieces.at(dim).size;
-        require(size.is_constant() && size->value.integer % unit == 0, "a register tile of fragments has whole ones");
-        return size->value.integer / unit;
+        const int64_t parts = team_ ? team_->of(dim) : 1;
+        require(size.is_constant() && size->value.integer % (unit * parts) == 0, "a register tile of fragments has whole ones");
+        return size->value.integer / unit / parts;
+    }
+
+    // The warp; undefined where one thread has the tile.
+    Expr team() const { return team_ ? variable(team_->thread) : Expr(); }
+    BufferView whole(const Buffer &accumulator) const {
+        return team_ ? fragment_of_warp(accumulator.name, team()) : BufferView(accumulator.name);
+    }
+    TileBody by_team(TileBody body) const { return team_ ? by_threads(*team_, std::move(body)) : body; }
+
+    // The same where the result has not the place for whole fragments: by a tile in shared memory, which all threads of the warps copy.
+    TileBody results_of_warps(bool is_store) const {
+        const Tensor &result = lowering_.results(at_.stage())[0];
+        const std::string &rows = step_.fold.rows, &columns = step_.fold.columns;
+        Buffer tile{
+            names_.unique(at_.stage().name + ".near"), family_.accumulator, {at_.pieces.at(rows).size, at_.pieces.at(columns).size}};
+        tile.space = lowering_.mapping->near_space(tile);
+        TileBody moves;
+        move_grid([&](int64_t i, int64_t j) { return std::optional(view_of_tile(tile, i, j)); }, is_store, moves);
+        // Neighbours copy along columns.
+        StageNest nest = *at_.nest;
+        nest.step = ElementStep{};
+        int64_t threads = team_->threads * threads_of(family_.scope);
+        for (const std::string &d : {columns, rows}) {
+            const int64_t size = at_.pieces.at(d).size->value.integer, along = std::gcd(threads, size);
+            nest.knobs.micro[d] = size / along, threads /= along;
+        }
+        Cursor at = at_;
+        at.nest = &nest;
+        const bool guarded = store_is_guarded(scope_, result);
+        TileBody copies =
+            over_tile(lowering_, at, scope_, names_, {}, guarded, [&](const Point &point, const Expr &lane, const Scope &inside) {
+                const std::string &of = inside.at(result.name).buffer.name;
+                std::vector<Expr> near;
+                for (const std::string &d : {rows, columns}) near.push_back(simplify(point.at.at(d) - at_.pieces.at(d).lo, inside.facts));
+                const std::vector<Expr> far = result_index(inside, result, point);
+                if (is_store) return tile_node(Compute{of, far, load(tile.name, tile.dtype, near), lane});
+                const Expr all = lane.defined() ? lane : constant_int(DType::boolean, 1);
+                return tile_node(Compute{tile.name, near, load_or(of, tile.dtype, far, all, constant(tile.dtype, 0)), Expr()});
+            });
+        TileBody body = is_store ? by_team(std::move(moves)) : std::move(copies);
+        append(body, is_store ? std::move(copies) : by_team(std::move(moves)));
+        return in_allocs({tile}, std::move(body));
     }
 
     const std::vector<Buffer> &accumulators() const { return *at_.fold.accumulators; }
 
+    // Where in the tile the fragment begins: that of a warp is in the warp's part.
+    Expr begin(const std::string &dim, int64_t fragment, int unit) const {
+        const Expr first = Expr(fragment * unit);
+        return team_ && team_->of(dim) > 1 ? team_->digits.at(dim) * Expr(count(dim, unit) * unit) + first : first;
+    }
+
     Expr along(const std::string &dim, int64_t fragment, int unit, const Expr &inside, const Scope &scope) const {
-        return simplify(at_.pieces.at(dim).lo + Expr(fragment * unit) + inside, scope.facts);
+        return simplify(at_.pieces.at(dim).lo + begin(dim, fragment, unit) + inside, scope.facts);
     }
 
     Point corner() const {
@@ -107,7 +166,7 @@ private:
     }
 
     // A view of the buffer whose element at those positions is at the index; nothing where its last axes are no rows side by side.
-    static std::optional<BufferView> view_of(const Stored &where, const std::vector<Expr> &index, const std::vector<Axis> &axes) {
+    std::optional<BufferView> view_of(const Stored &where, const std::vector<Expr> &index, const std::vector<Axis> &axes) const {
         Pieces variables;
         for (const Axis &a : axes) {
             Piece &all = variables[a.name];
@@ -128,7 +187,8 @@ private:
         }
         for (const Axis &a : axes) box.push_back(a.count);
         const bool is_dense = where.buffer.space != Space::argument || where.padded;
-        return has_whole_rows(view, box, where.buffer, is_dense) ? std::optional(view) : std::nullopt;
+        // Threads of a warp have elements of their own each, wherever these lie.
+        return team_ || has_whole_rows(view, box, where.buffer, is_dense) ? std::optional(view) : std::nullopt;
     }
 
     static std::vector<Expr> variables_of(const std::vector<Axis> &axes, Scope &inside) {
@@ -154,7 +214,9 @@ private:
 
     BufferView view_of_tile(const Buffer &tile, int64_t i, int64_t j) const {
         require(tile.extents.size() == 2, "a register tile of fragments has rows and columns");
-        return {tile.name, {Expr(i * family_.shape.m), Expr(j * family_.shape.n)}, {{0, Expr(1)}, {1, Expr(1)}}};
+        return {tile.name,
+                {begin(step_.fold.rows, i, family_.shape.m), begin(step_.fold.columns, j, family_.shape.n)},
+                {{0, Expr(1)}, {1, Expr(1)}}};
     }
 
     bool move_grid(const std::function<std::optional<BufferView>(int64_t, int64_t)> &view_at, bool is_store, TileBody &moves) const {
@@ -162,7 +224,7 @@ private:
             for (int64_t j = 0; j < columns(); j++) {
                 const std::optional<BufferView> memory = view_at(i, j);
                 if (!memory) return false;
-                const BufferView own = accumulators()[static_cast<size_t>(i * columns() + j)].name;
+                const BufferView own = whole(accumulators()[static_cast<size_t>(i * columns() + j)]);
                 moves.push_back(tile_node(
                     Move{is_store ? *memory : own, is_store ? own : *memory, fragment_extents(family_, FragmentRole::accumulator)}));
             }
@@ -243,6 +305,12 @@ private:
         std::vector<Axis> axes;
         for (size_t i = 0; i < box.size(); i++) axes.push_back({"%" + std::to_string(i), box[i]});
         if (const std::optional<BufferView> view = operand_view(role, fragment, axes)) return {tile_node(Move{to.name, *view, box})};
+        if (team_)
+            throw UserError("schedule.instruction",
+                            at_.stage().name + ": warps load fragments of the instruction family " + family_.name +
+                                " from shared memory, one element of a tensor for each of the fragment's; expected (" +
+                                brief(role == FragmentRole::a ? step_.fold.a : step_.fold.b) +
+                                ") to be packed at 'k', in the order of its dims. Pack it there, without a layout.");
         Buffer near = to;
         near.name = names_.unique(to.name + ".near"), near.space = Space::stack;
         TileBody body = copy(role, fragment, axes, near);
@@ -258,11 +326,16 @@ private:
 std::vector<Buffer> fragment_accumulators(const FragmentStep &step, const Cursor &at, Names &names) {
     const Instruction &family = *step.family;
     std::vector<Buffer> grid;
-    const int64_t rows = at.pieces.at(step.fold.rows).size->value.integer / family.shape.m;
-    const int64_t columns = at.pieces.at(step.fold.columns).size->value.integer / family.shape.n;
+    int64_t rows = at.pieces.at(step.fold.rows).size->value.integer / family.shape.m;
+    int64_t columns = at.pieces.at(step.fold.columns).size->value.integer / family.shape.n;
+    std::vector<Expr> extents = {Expr(family.shape.m), Expr(family.shape.n)};
+    if (is_by_warps(at.nest->step)) {
+        const Team team = team_of(at);
+        rows /= team.of(step.fold.rows), columns /= team.of(step.fold.columns);
+        extents.insert(extents.begin(), Expr(team.threads));
+    }
     for (int64_t i = 0; i < rows * columns; i++)
-        grid.push_back(
-            {names.unique(at.stage().name + ".sum"), family.accumulator, {Expr(family.shape.m), Expr(family.shape.n)}, Space::fragment});
+        grid.push_back({names.unique(at.stage().name + ".sum"), family.accumulator, extents, Space::fragment});
     return grid;
 }
 

@@ -67,6 +67,19 @@ TileBody store(const std::vector<Destination> &values, const Lowering &lowering,
                      });
 }
 
+// The value, and 0 past limits where a reader wants it.
+Expr with_zeros(const Cursor &at, const Scope &inside, const Point &point, const Expr &value) {
+    if (value.kind() == ExprKind::load && (!value->guarded || equal(value->args.back(), constant(value.type(), 0))))
+        return value;  // located so already
+    Expr all = value;
+    for (const auto &[dim, piece] : at.pieces) {
+        if (!piece.padded || !piece.zeros) continue;
+        const Expr &position = piece.size.is_constant(1) ? piece.lo : point.at.at(dim);
+        all = select(simplify(position < piece.limit, inside.facts), all, constant(all.type(), 0));
+    }
+    return all;
+}
+
 }  // namespace
 
 // All values of the tile's points are there before the first of them is stored, for later ones may read what earlier ones write.
@@ -100,8 +113,9 @@ TileBody map_body(const Lowering &lowering, const Cursor &at, const Scope &scope
     const std::vector<Value> &values = std::get<Map>(at.stage().body).values;
     const std::vector<Destination> destinations = destinations_of(lowering, at.stage());
     if (values.size() > 1) return several_values(lowering, at, scope, names, destinations);
-    return store(destinations, lowering, at, scope, names, destinations[0],
-                 [&](const Scope &inside, const Point &point) { return evaluate(lowering, at, inside, values[0].value, point); });
+    return store(destinations, lowering, at, scope, names, destinations[0], [&](const Scope &inside, const Point &point) {
+        return with_zeros(at, inside, point, evaluate(lowering, at, inside, values[0].value, point));
+    });
 }
 
 }  // namespace tessera

@@ -44,6 +44,10 @@ void PointLoads::stay_inside(const Stored &where, const std::vector<Expr> &index
         bool has_spare = where.depth >= p->since;
         for (size_t i = 0; i < index.size() && has_spare; i++) has_spare = !where.whole.count(where.dims[i]) || !uses_variable(index[i], d);
         if (has_spare) continue;
+        if (p->zeros) {
+            add_condition(guard, simplify(indices.at(d) < p->limit, scope.facts));
+            continue;
+        }
         // A buffer of ours that has room for the whole tile is read as it is: what lies past the limit ends in points that
         // nobody stores.
         if (!room) room = has_room(lowering, scope, where, index, indices);

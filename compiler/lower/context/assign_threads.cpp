@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/lower/context/tile_step.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -82,8 +83,10 @@ Assigned assign_threads(const Lowering &lowering, const Target &target, const St
             refuse(stage, "'loops' lists '" + loop + "', and on " + target.name +
                               " micro is a thread's part of a block's tile and no loop; list block." + loop.substr(6) +
                               " or delete 'loops'.");
+    const TileStep step = step_of(stage, k);
+    const int64_t each = is_by_warps(step) ? warp : 1;
     const bool states_tiles = !k.block.empty() || !k.loops.empty();
-    int64_t used = add_parts(k, stage, pieces), threads = 1;
+    int64_t used = add_parts(k, stage, pieces) * each, threads = 1;
     if (of_root) {
         threads = *of_root;
         if (!states_tiles) used = add_tiles(k, lowering, stage, pieces, used, threads);

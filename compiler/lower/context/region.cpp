@@ -65,7 +65,7 @@ Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {
         int64_t step = c > 0 ? c : -c;
         size = size + Expr(step) * (p.size - 1);
         if (most.defined()) most = p.max_size.defined() ? most + Expr(step) * (p.max_size - 1) : Expr();
-        if (p.padded) result.padded = true, result.since = std::max(result.since, p.since);
+        if (p.padded) result.padded = true, result.since = std::max(result.since, p.since), result.zeros |= p.zeros;
         last = last + Expr(c) * (c < 0 ? p.lo : (p.padded && p.limit.defined() ? p.limit : p.lo + p.size) - 1);
     }
     if (result.padded) result.limit = simplify(last + 1, facts);
@@ -83,6 +83,7 @@ Piece unite(const Piece &a, const Piece &b, const Bounds &facts) {
     Piece result = a;
     result.padded = a.padded || b.padded;
     result.since = std::max(a.since, b.since);
+    result.zeros = a.zeros || b.zeros;
     result.whole = a.whole || b.whole;
     result.again = a.again || b.again;
     if (equal(a.lo, b.lo) && equal(a.size, b.size)) return result;

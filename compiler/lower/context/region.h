@@ -14,6 +14,8 @@ struct Piece {
     bool padded = false;
     Expr limit;     // padded
     int since = 0;  // padded: the depth of the loop that padded it
+    // Padded: points past the limit have to be zeros where they are read.
+    bool zeros = false;
     // For what a tile needs: all of the dim and nothing past its end, whichever tile it is, points to spare included.
     bool whole = false;
     // For a scan that would begin here: its reader finds another part of it in each iteration of the loops around.

@@ -13,6 +13,7 @@ int64_t Team::of(const std::string &dim) const {
 
 Team team_of(const Cursor &at) {
     Team team;
+    if (is_by_warps(at.nest->step)) team.kind = LoopKind::warp;
     const Extents &parts = at.nest->knobs.micro;
     for (const std::string &d : tile_dims(at)) {
         const Expr &size = at.pieces.at(d).size;
@@ -31,7 +32,7 @@ Team team_of(const Cursor &at) {
 }
 
 void name_threads(Team &team, const Lowering &lowering, Scope &scope, Names &names) {
-    team.thread = names.unique("thread");
+    team.thread = names.unique(name_of(team.kind));
     scope.facts.set(team.thread, Expr(0), Expr(team.threads - 1));
     for (size_t i = 0; i < team.along.size(); i++) {
         auto &[d, n] = team.along[i];
@@ -51,7 +52,7 @@ TileBody by_threads(const Team &team, TileBody body) {
         body = in_let(team.rests[i], rest % Expr(below), std::move(body));
         body = in_let(team.digits.at(team.along[i - 1].first)->name, rest / Expr(below), std::move(body));
     }
-    return in_loop(team.thread, Expr(team.threads), LoopKind::thread, std::move(body));
+    return in_loop(team.thread, Expr(team.threads), team.kind, std::move(body));
 }
 
 }  // namespace tessera

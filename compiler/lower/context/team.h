@@ -11,8 +11,10 @@
 
 namespace tessera {
 
-// How many threads there are along each dim, and which of them a thread is.
+// How many threads there are along each dim, and which of them a thread is. Of a stage whose instruction family is of warps, each of them
+// is a warp.
 struct Team {
+    LoopKind kind = LoopKind::thread;
     int64_t threads = 1;
     std::vector<std::pair<std::string, int64_t>> along;  // dims with more than one, outermost first
     std::string thread;                                  // the variable of the thread loop

@@ -12,7 +12,9 @@ TileStep step_of(const Stage &stage, const Knobs &knobs) {
         if (has_fragments(*family)) {
             const std::optional<FragmentFold> fold = fragment_fold(*family, stage, knobs);
             require(fold.has_value(), "a schedule's instruction was checked");
-            return FragmentStep{family, *fold, {{fold->columns, family->shape.n}}};
+            FragmentStep step{family, *fold, {}};
+            if (family->scope == ExecutionScope::thread) step.lanes[fold->columns] = family->shape.n;
+            return step;
         }
         if (family->shape.k > 1) return GroupStep{family, knobs.vector};
     }
@@ -41,6 +43,11 @@ int64_t unit(const TileStep &step, const std::string &dim) {
     const auto *fragments = std::get_if<FragmentStep>(&step);
     if (fragments && fragments->fold.rows == dim) return fragments->family->shape.m;
     return lanes_along(step, dim).value_or(1);
+}
+
+bool is_by_warps(const TileStep &step) {
+    const auto *fragments = std::get_if<FragmentStep>(&step);
+    return fragments && fragments->family->scope == ExecutionScope::warp;
 }
 
 int64_t group_of(const TileStep &step) {

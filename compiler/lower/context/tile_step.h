@@ -4,7 +4,8 @@
 //   ElementStep    one element of the result and one of the fold
 //   VectorStep     lanes along one dim of the stage, or along a part's own dim
 //   GroupStep      the same, and as many elements of the innermost folded dim as an instruction family takes (dot2, dot4)
-//   FragmentStep   rows and columns of the result, and as many elements of the innermost folded dim (amx_bf16)
+//   FragmentStep   rows and columns of the result, and as many elements of the innermost folded dim (amx_bf16,
+//                  mma_bf16)
 #pragma once
 #include <optional>
 #include <variant>
@@ -30,7 +31,7 @@ struct GroupStep {
 struct FragmentStep {
     const Instruction *family = nullptr;
     FragmentFold fold;
-    Extents lanes;  // along columns: of vectors that copy accumulators
+    Extents lanes;  // along columns: of vectors that copy accumulators; by warps none
 };
 
 using TileStep = std::variant<ElementStep, VectorStep, GroupStep, FragmentStep>;
@@ -41,6 +42,8 @@ TileStep step_of(const Stage &stage, const Knobs &knobs);
 std::optional<int64_t> lanes_along(const TileStep &step, const std::string &dim);
 // How many points of a dim of the stage it takes: its lanes, rows or columns, or 1.
 int64_t unit(const TileStep &step, const std::string &dim);
+// Whether warps take it, whose fragments come from shared memory, with zeros past the ends of operands.
+bool is_by_warps(const TileStep &step);
 // How many elements of the innermost folded dim it takes.
 int64_t group_of(const TileStep &step);
 

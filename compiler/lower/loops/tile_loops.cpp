@@ -38,7 +38,9 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     const bool is_owned = !is_spatial(at.stage(), loop.dim) && !folds_over(at.stage(), loop.dim);
     const bool is_last = !is_owned && std::none_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(at.position) + 1, nest.loops.end(),
                                                    [&](const LoopName &l) { return l.dim == loop.dim; });
-    const int64_t unit = is_last ? lowering.mapping->tile_unit(nest, loop.dim) : 1;
+    // What warps fold is whole steps, with zeros past the end.
+    const bool has_zeros = is_by_warps(nest.step) && folds_over(at.stage(), loop.dim);
+    const int64_t unit = is_last ? lowering.mapping->tile_unit(nest, loop.dim) : has_zeros ? group_of(nest.step) : 1;
     if (p.size.is_constant() && p.size->value.integer < tile)
         tile = std::max<int64_t>(unit, (p.size->value.integer + unit - 1) / unit * unit);
     const bool whole_tiles = is_multiple(p.size, tile, scope.facts);
@@ -67,10 +69,10 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     // A fold of nothing has one tile, which is empty.
     const bool may_be_empty = is_slice && !prove(p.size >= Expr(1), facts);
     auto around = [&](Built body) { return loop_of(v, count, kind_at(lowering, at), std::move(body)); };
-    if (is_last || (whole_tiles && !may_be_empty)) {
+    if (is_last || has_zeros || (whole_tiles && !may_be_empty)) {
         piece.size = piece.max_size = Expr(tile);
         if (!whole_tiles) {
-            piece.padded = true, piece.since = inside.depth;
+            piece.padded = true, piece.zeros = has_zeros, piece.since = inside.depth;
             piece.limit = limit_in(p, facts);
             cut.partial.insert(loop.dim);
         }

@@ -101,6 +101,8 @@ void add_needed_by_placed(const Lowering &lowering, const Scope &scope, Regions 
 Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope) {
     Regions needed;
     Pieces pieces = at.pieces;
+    if (is_by_warps(at.nest->step))
+        for (auto &[dim, piece] : pieces) piece.zeros = piece.padded;
     for (const auto &[dim, runs] : at.runs) pieces[dim] = whole(lowering, scope, dim, pieces);
     add_needed(lowering, scope, at.stage(), pieces, needed);
     for (const Owned &owned : owned_in(lowering, *at.nest))

@@ -70,6 +70,13 @@ static Built place(const Lowering &lowering, const Cursor &at, const Stage &stag
     if (pieces.empty())
         throw UserError("schedule.place", stage.name + ": it is placed at " + text_of_place(at) +
                                               ", and nothing there loads it; place it where its consumer is.");
+    const bool has_zeros = std::any_of(pieces.begin(), pieces.end(), [](const auto &p) { return p.second.padded && p.second.zeros; });
+    const auto *map = std::get_if<Map>(&stage.body);
+    if (has_zeros && (!map || map->values.size() > 1))
+        throw UserError("schedule.place",
+                        stage.name + ": it is placed at " + text_of_place(at) +
+                            ", where warps read fragments of it with zeros past its end; expected a stage of one value for "
+                            "each point. Place it further out, and pack it there.");
     const Stage &root = *at.nest->root;
     check_reads_of_update(lowering, at, stage, pieces, root);
     if (auto beside = lowering.beside.find(root.name); beside != lowering.beside.end())
