@@ -259,7 +259,8 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     line.seconds("--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line.flag("--cold-caches", c.measure.cold,
               "Time calls that find nothing of their data in the caches, as when other work runs between them");
-    line.flag("!--no-ablation", asked->ablates, "Do not measure what each change of the winner is worth, which takes up to 10 measurements");
+    line.flag("!--no-ablation", asked->ablates,
+              "Do not measure what each change of the winner is worth, which takes up to 10 measurements");
     line.flag("!--unseeded", c.seeded, "Compare with the base schedule, but do not begin the search from it");
     line.choice("--metric", c.goal.metric,
                 {name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)},

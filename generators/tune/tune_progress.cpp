@@ -35,7 +35,6 @@ std::string stopped_text(size_t trials, size_t budget) {
 
 std::string document_text(const nlohmann::ordered_json &document) { return lossy_json_text(document, 2) + "\n"; }
 
-
 std::string gain_text(double gain, Metric metric) {
     if (is_speed(metric)) return fmt::format("{:.3f} of the base's speed", gain);
     return fmt::format("{:.2f} times less {} than the base", gain, metric == Metric::code_size ? "code" : "workspace");
@@ -85,8 +84,8 @@ void ProgressLine::show(const Progress &p) {
     if (p.best_seconds > 0)
         best = fmt::format("best {}, {}{}  ", gain_text(p.best_ratio, metric_), time_text(p.best_seconds),
                            bound_text(p.bound_seconds, p.best_seconds, calibrated_));
-    const std::string text =
-        fmt::format("{}  {}{}  {:.0f} s{}", trials_text(p.trials, p.budget), best, verdicts_text(p.verdicts), p.elapsed_s, what_of(p.phase));
+    const std::string text = fmt::format("{}  {}{}  {:.0f} s{}", trials_text(p.trials, p.budget), best, verdicts_text(p.verdicts),
+                                         p.elapsed_s, what_of(p.phase));
     if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
     else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16 || p.phase != phase_) std::cerr << text << "\n";
     else return;

@@ -18,7 +18,9 @@ class Numerics:
 
     @staticmethod
     def named(name: str) -> Numerics:
-        """One of those that `tessera list` shows, such as 'bf16'."""
+        """
+        One of those that `tessera list` shows, such as 'bf16', with words that license more: 'f32+contraction+functions'.
+        """
 
     @staticmethod
     def names() -> list[str]: ...
