@@ -69,7 +69,7 @@ TEST_CASE("an artifact that a campaign did not measure is replaced only by one t
     CHECK(read_file(b.artifact(shape)) == stood);
     // As a seed it is measured anew, if the space has it: which candidate won is a matter of times, and some have no like there.
     bool is_seed = false;
-    for (int n = 2; n < 6 && !is_seed; n++) {
+    for (int n = 2; n < 12 && !is_seed; n++) {
         b.claim(shape, 1);
         CHECK_THAT(b.tune(of_one({"--trials", "6", "--seed", std::to_string(n), "--unseeded"})), Catch::Contains("wrote "));
         b.claim(shape, 1e6);
