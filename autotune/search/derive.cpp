@@ -239,7 +239,7 @@ struct Special {
 static std::optional<Special> special_for(const SearchSpace &space, size_t workload, const KnobsByStage &whole, CostModel &model,
                                           Effort &effort) {
     SearchOptions options;
-    options.keep = kept;
+    options.keep = kept, options.explores = true;
     Search search(space, options, model);
     search.seed(realize(space, most_likely));
     search.seed(whole);
@@ -260,7 +260,7 @@ Derivation derive(const Algorithm &algorithm, const Target &target, const std::v
     if (target.is_gpu()) return derived;
 
     SearchOptions options;
-    options.keep = kept;
+    options.keep = kept, options.explores = true;
     size_t general = 1;
     for (size_t w = 1; w < workloads.size(); w++)
         if (workloads[w].when.empty()) options.further.push_back(workloads[w].workload), general++;

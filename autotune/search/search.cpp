@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "algorithms/transform/inline_calls.h"
+#include "autotune/search/tuned_schedule.h"
 #include "autotune/space/decisions_from_schedule.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/compile/lower_variants.h"
@@ -187,6 +188,7 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
     const Choose kept = [&](const Decision &d) { return as_kept_ && decides_bits(d) ? as_kept_(d) : choose(d); };
     try {
         c.stages = realize(space_, recording(kept, c.trace, &c.asked));
+        if (options_.explores && !known_stages_.insert(document_of(c.stages).dump()).second) return std::nullopt;
         if (gives_other_bits(c.stages)) {
             other_bits_++;
             return std::nullopt;
@@ -201,7 +203,7 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
         impossible_++;
         return std::nullopt;
     }
-    c.program = {};  // some take megabytes, and few are proposed
+    if (!options_.explores) c.program = {};  // some take megabytes, and few are proposed
     return c;
 }
 
@@ -280,7 +282,8 @@ void Search::keep_best(const std::vector<Candidate> &all) {
             if (std::any_of(best.begin(), best.end(), [&](const Candidate &b) { return b.identity == c.identity; })) continue;
             const auto place = std::upper_bound(best.begin(), best.end(), c,
                                                 [w](const Candidate &a, const Candidate &b) { return a.scores[w] > b.scores[w]; });
-            best.insert(place, c)->asked.clear();
+            Candidate &kept = *best.insert(place, c);
+            kept.asked.clear(), kept.program = {};
             if (best.size() > options_.keep) best.pop_back();
         }
     }
@@ -288,7 +291,10 @@ void Search::keep_best(const std::vector<Candidate> &all) {
 
 bool Search::is_safe(const Candidate &candidate) {
     const auto [known, fresh] = safe_.try_emplace(candidate.identity, false);
-    if (fresh) known->second = is_proved(program_of(space_, candidate.stages), max_proof_steps);
+    if (fresh) {
+        const bool has_program = !candidate.program.body.empty();
+        known->second = is_proved(has_program ? candidate.program : program_of(space_, candidate.stages), max_proof_steps);
+    }
     return known->second;
 }
 
@@ -309,6 +315,7 @@ void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uin
     const double of_measured = parents_.size() < few_parents ? 0.25 : 0.6;
     for (size_t made = 0; made < population;) {
         const std::vector<size_t> order = elite_of(pool, of_safe);
+        for (Candidate &c : pool) c.program = {};  // what could become a parent is proved by now
         auto parent = [&]() -> const Candidate * {
             if (!parents_.empty() && (order.empty() || random_.unit() < of_measured))
                 return &parents_[tournament(random_, parents_.size())].candidate;

@@ -48,6 +48,8 @@ struct SearchOptions {
     // Workloads at which candidates are judged beside the space's own, for a schedule that serves all of them.
     std::vector<Workload> further = {};
     size_t keep = 0;  // of the best at each workload: what best_at gives
+    // It is asked to explore alone: what has the knobs of another candidate is not lowered again, and programs stay until they are proved.
+    bool explores = false;
     // What every candidate has as the schedule has it that keep_as is told: the bits of its results, and for other numbers of threads than
     // the space's own what these share.
     bool keep_bits = false, keep_parallel = false;
@@ -114,6 +116,7 @@ private:
     std::vector<Candidate> unproposed_;         // the best of the last pool that were left over
     std::vector<Candidate> explored_;           // the best of them
     std::map<uint64_t, bool> safe_;             // by identity
+    std::set<std::string> known_stages_;        // of all candidates, where it explores
     bool asked_ = false;                        // for proposals
     struct Parent {
         Candidate candidate;
