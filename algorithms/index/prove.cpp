@@ -1,4 +1,5 @@
 #include "algorithms/index/prove.h"
+#include "algorithms/index/work.h"
 
 #include <algorithm>
 #include <deque>
@@ -120,6 +121,7 @@ bool Prover::cancelling(const Expr &f, const Linear &x) const {
 
 bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
     if (x.is_constant() && x.constant >= 0) return true;
+    index_work++;
     if (++steps > max_steps || ++b.proof().steps > max_all_steps || !b.spend_step()) return false;
     if (int64_t g = coefficient_gcd(x); g > 1) {
         for (Linear::Term &t : x.terms) t.coefficient /= g;

@@ -4,9 +4,12 @@
 
 #include "algorithms/expr/function.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/index/work.h"
 #include "support/text/error.h"
 
 namespace tessera {
+
+constinit thread_local int64_t index_work = 0;
 
 namespace {
 
@@ -71,6 +74,7 @@ const Linear &Simplifier::form(const Expr &e) {
     Bounds::Answers &answers = b.answers(e->variables);
     if (const Linear **known = answers.forms.find(e.get())) return **known;
     Deeper deeper(b.depth());
+    index_work += !e.is_constant();  // one node may stand for many, in a thread that made it before (constant_int)
     Linear made = make_form(e);
     return *(*answers.forms.add(e.get()).first = &answers.kept_forms.emplace_front(e, std::move(made)).second);
 }
@@ -305,7 +309,9 @@ Linear Simplifier::min_or_max(const Expr &e) {
 Expr Simplifier::any(const Expr &e) {
     Bounds::Answers &answers = b.answers(e->variables);
     if (const Expr *known = answers.simplified.find(e.get())) return *known;
+    if (e.is_constant()) return e;
     Expr made;
+    index_work++;
     try {
         Deeper deeper(b.depth());
         made = e.type() == DType::index ? to_expr(form(e)) : e.type() == DType::boolean ? condition(e) : make_any(e);

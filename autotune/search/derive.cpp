@@ -22,11 +22,13 @@ constexpr double clearly_better = 0.2;  // log2 of a speed: what pays for a vari
 constexpr size_t max_variants = 3;
 constexpr size_t kept = 6;  // of the best at each workload
 // How long the search goes on, in candidates: at least `few`; then as long as the last `patience` of them brought `gain`; at most `many`.
-constexpr size_t few = 192, patience = 96, many = 384, step = 48;
-constexpr size_t of_special = 48;  // of a workload with conditions
-// A candidate of n stages takes some n^1.5 of time. With more than so many stages there are as many fewer candidates, but at least `least`.
-constexpr size_t many_stages = 16, least = 4;
+constexpr size_t few = 96, patience = 64, many = 192, step = 48;
+constexpr size_t of_special = 24;  // of a workload with conditions
+constexpr size_t least = 4;
 constexpr double gain = 0.03;
+// And at most as long as index arithmetic takes so much work: of the whole, and of a workload with conditions. A core of a Sapphire Rapids
+// does some 0.9 million in a second.
+constexpr double most_work = 3e6, most_work_of_special = 3e5;
 
 std::vector<std::string> free_dims(const Algorithm &algorithm) {
     std::vector<std::string> names;
@@ -187,30 +189,31 @@ private:
 
 namespace {
 
-// How many candidates an algorithm has time for, and how many were judged.
+// How many candidates an algorithm has time for, and how many were made.
 class Effort {
 public:
-    Effort(const Algorithm &algorithm, double share, const DeriveProgress &progress) : progress_(progress), share_(share) {
-        const Algorithm whole = inline_calls(algorithm);
-        size_t stages = 0;
-        for ([[maybe_unused]] const Stage &stage : whole.stages()) stages++;
-        if (stages <= many_stages) return;
-        const double part = static_cast<double>(many_stages) / static_cast<double>(stages);
-        share_ *= part * std::sqrt(part);
-    }
-    // As many as an algorithm of few stages, which matters, has `candidates`.
+    Effort(double share, const DeriveProgress &progress) : progress_(progress), share_(share) {}
+    // As many as an algorithm that matters has `candidates`.
     size_t share(size_t candidates) const { return std::max(least, static_cast<size_t>(static_cast<double>(candidates) * share_)); }
+    // The search makes no candidate once it took the share of so much work.
+    void limit(Search &search, double work) const {
+        search.stop_when([&search, most = work * share_] { return static_cast<double>(search.work()) >= most; });
+    }
     void explore(Search &search, size_t candidates) {
+        const size_t made = search.made();
         search.explore(candidates);
-        judged_ += candidates;
-        if (progress_) progress_(judged_);
+        judged_ += search.made() - made;
+        if (progress_ && search.made() > made) progress_(judged_);
     }
     size_t judged() const { return judged_; }
+    void add_work(int64_t work) { work_ += work; }
+    int64_t work() const { return work_; }
 
 private:
     const DeriveProgress &progress_;
     double share_;
     size_t judged_ = 0;
+    int64_t work_ = 0;
 };
 
 }  // namespace
@@ -220,7 +223,9 @@ static void explore(Search &search, Effort &effort) {
     const size_t most = effort.share(many), enough = effort.share(few), wait = effort.share(patience), next = effort.share(step);
     size_t made = 0, gained_at = 0;
     for (double reached = -INFINITY; made < most && (made < enough || made < gained_at + wait); made += next) {
+        const size_t before = effort.judged();
         effort.explore(search, next);
+        if (effort.judged() == before) return;
         if (const double best = search.best_explored(); best > reached + gain) reached = best, gained_at = made;
     }
 }
@@ -243,9 +248,11 @@ static std::optional<Special> special_for(const SearchSpace &space, size_t workl
     Search search(space, options, model);
     search.seed(realize(space, most_likely));
     search.seed(whole);
+    effort.limit(search, most_work_of_special);
     effort.explore(search, effort.share(of_special));
     Choice choice(search, 1);
     const Candidate *best = choice.best([](const Candidate &c) { return c.score; });
+    effort.add_work(search.work());
     if (!best) return std::nullopt;
     const double more = best->score - model.predict({search.made_of(whole, "whole").features}).front();
     return more > clearly_better ? std::optional(Special{workload, best->stages, more}) : std::nullopt;
@@ -266,11 +273,14 @@ Derivation derive(const Algorithm &algorithm, const Target &target, const std::v
         if (workloads[w].when.empty()) options.further.push_back(workloads[w].workload), general++;
     Search search(space, options, model);
     search.seed(derived.stages);
-    Effort effort(algorithm, effort_share, progress);
+    Effort effort(effort_share, progress);
+    effort.limit(search, most_work);
     explore(search, effort);
     derived.candidates = effort.judged();
     Choice choice(search, general);
     const Candidate *whole = choice.best([](const Candidate &c) { return c.score; });
+    effort.add_work(search.work());
+    derived.work = effort.work();
     if (!whole) return derived;
     derived.stages = whole->stages;
 
@@ -279,6 +289,7 @@ Derivation derive(const Algorithm &algorithm, const Target &target, const std::v
         if (!workloads[w].when.empty())
             if (auto special = special_for(space_at(workloads[w].workload), w, derived.stages, model, effort)) variants.push_back(*special);
     derived.candidates = effort.judged();
+    derived.work = effort.work();
     std::stable_sort(variants.begin(), variants.end(), [](const Special &a, const Special &b) { return a.gain > b.gain; });
     if (variants.size() > max_variants) variants.resize(max_variants);
     // In the order in which they stand: of all dims before those of one, and of these the smaller extents first.

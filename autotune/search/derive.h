@@ -11,7 +11,7 @@
 namespace tessera {
 
 // The version of the rules by which a derived schedule follows from its task: what was derived by others is derived again.
-constexpr int derivation_version = 11;
+constexpr int derivation_version = 12;
 
 // Workloads that a kernel may meet, and where a schedule of its own pays: `when` are conditions on extents; none for what the schedule is
 // made for as a whole.
@@ -31,13 +31,14 @@ struct Derivation {
     KnobsByStage stages;
     std::vector<TunedVariant> variants;  // at most 3, the most special first
     size_t candidates = 0;               // that were judged
+    int64_t work = 0;                    // of all searches (Search::work)
 };
 
 // The schedule with the best mean score over the workloads without conditions, and variants where another one is clearly better at a
 // workload with conditions. Every program of it is proved. For a GPU, whose programs no model knows, the space's most likely schedule.
-// `algorithm` has its fixed dims bound. Of an algorithm of many stages fewer candidates are judged, so that the time does not grow with
-// them. `effort` says which share of the candidates is judged, for what matters little. `progress` is told now and then how many were
-// judged so far.
+// `algorithm` has its fixed dims bound. Of an algorithm whose candidates take much work fewer are judged, so that the time is bounded.
+// `effort` says which share of the candidates is judged, for what matters little. `progress` is told now and then how many were judged so
+// far.
 using DeriveProgress = std::function<void(size_t candidates)>;
 Derivation derive(const Algorithm &algorithm, const Target &target, const std::vector<ExpectedWorkload> &workloads, CostModel &model,
                   const DeriveProgress &progress = {}, double effort = 1);

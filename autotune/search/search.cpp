@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "algorithms/index/work.h"
 #include "algorithms/transform/inline_calls.h"
 #include "autotune/search/tuned_schedule.h"
 #include "autotune/space/decisions_from_schedule.h"
@@ -13,6 +14,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/lower/reduction_trees.h"
 #include "compiler/tile/tile_identity.h"
+#include "support/processes/in_parallel.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -76,8 +78,8 @@ std::vector<size_t> ranking(const std::vector<Candidate> &pool) {
     return order;
 }
 
-TileProgram program_of(const SearchSpace &space, const KnobsByStage &stages) {
-    return lower_candidate(space.algorithm, stages, space.target);
+TileProgram lowered(const SearchSpace &space, const KnobsByStage &stages, std::optional<int64_t> max_steps = std::nullopt) {
+    return lower_candidate(space.algorithm, stages, space.target, max_steps);
 }
 
 }  // namespace
@@ -99,7 +101,7 @@ static Featured features_in(const SearchSpace &space, const Workload &workload, 
 // The seconds that the roofline gives it; nothing where it does not fit, or is not shown to be safe.
 static std::optional<double> draft_in(const SearchSpace &space, const Work &work, const KnobsByStage &stages) {
     try {
-        const TileProgram program = program_of(space, stages);
+        const TileProgram program = lowered(space, stages);
         if (!is_proved(program)) return std::nullopt;
         return features_in(space, {space.extents, space.threads}, work, program).draft;
     } catch (const UserError &) { return std::nullopt; }
@@ -147,15 +149,19 @@ void Search::keep_as(const KnobsByStage &stages) {
         bits_ = reduction_trees(space_.algorithm, stages).hash;
         as_kept_ = decisions_from_schedule(stages, most_likely);
     }
-    if (options_.keep_parallel) kept_ = profile_in(space_, workloads_[0], program_of(space_, stages));
+    if (options_.keep_parallel) kept_ = profile_in(space_, workloads_[0], lowered(space_, stages));
 }
 
 bool Search::gives_other_bits(const KnobsByStage &stages) const {
     return !bits_.empty() && reduction_trees(space_.algorithm, stages).hash != bits_;
 }
 
+TileProgram Search::program_of(const Candidate &candidate) const {
+    return lowered(space_, candidate.stages, options_.explores ? std::optional(max_proof_steps) : std::nullopt);
+}
+
 void Search::complete(Candidate &c) const {
-    c.program = program_of(space_, c.stages);
+    c.program = program_of(c);
     c.identity = identity_of(c.program);
     const Profile profile = profile_in(space_, workloads_[0], c.program);
     if (kept_ && !is_as_parallel(profile, *kept_))
@@ -180,7 +186,7 @@ std::optional<Candidate> Search::candidate_of(const KnobsByStage &stages, const 
     } catch (const UserError &) { return std::nullopt; }
 }
 
-std::optional<Candidate> Search::make(const Choose &choose, const std::string &origin) {
+std::optional<Candidate> Search::draw(const Choose &choose, const std::string &origin) {
     if (stopped_ && stopped_()) return std::nullopt;
     made_++;
     Candidate c;
@@ -193,23 +199,58 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
             other_bits_++;
             return std::nullopt;
         }
-        complete(c);
     } catch (const UserError &error) {
         if (is_authors(error)) throw;
         refused_++;
         return std::nullopt;
     }
-    if (!is_possible(c.features)) {
-        impossible_++;
-        return std::nullopt;
-    }
-    if (!options_.explores) c.program = {};  // some take megabytes, and few are proposed
     return c;
+}
+
+// `f` for each number, whose index_work is added up.
+template <typename Work>
+static void counted(size_t count, int64_t &spent, const Work &f) {
+    std::vector<int64_t> work(count, 0);
+    for_each_in_parallel(count, [&](size_t i) {
+        const int64_t before = index_work;
+        f(i);
+        work[i] = index_work - before;
+    });
+    spent = std::accumulate(work.begin(), work.end(), spent);
+}
+
+std::vector<Candidate> Search::make(std::vector<Candidate> drawn) {
+    std::vector<char> is_refused(drawn.size(), 0);
+    counted(drawn.size(), spent_, [&](size_t i) {
+        try {
+            complete(drawn[i]);
+        } catch (const UserError &error) {
+            if (is_authors(error)) throw;
+            is_refused[i] = 1;
+        }
+    });
+    std::vector<Candidate> made;
+    for (size_t i = 0; i < drawn.size(); i++) {
+        if (is_refused[i]) refused_++;
+        else if (!is_possible(drawn[i].features)) impossible_++;
+        else made.push_back(std::move(drawn[i]));
+        if (!options_.explores && !made.empty()) made.back().program = {};  // some take megabytes, and few are proposed
+    }
+    return made;
+}
+
+std::vector<Candidate> Search::samples_of(size_t count) {
+    std::vector<Candidate> drawn;
+    for (size_t i = 0; i < count; i++)
+        if (auto c = draw(sampling(random_), "sample")) drawn.push_back(std::move(*c));
+    return make(std::move(drawn));
 }
 
 void Search::seed(const KnobsByStage &stages) {
     if (stages.empty()) return;  // nothing to breed from: the space has better than its image of plain loops
-    if (auto inside = make(decisions_from_schedule(stages, most_likely), "seed")) seeds_.push_back(std::move(*inside));
+    std::vector<Candidate> drawn;
+    if (auto inside = draw(decisions_from_schedule(stages, most_likely), "seed")) drawn.push_back(std::move(*inside));
+    for (Candidate &c : make(std::move(drawn))) seeds_.push_back(std::move(c));
 }
 
 // Another answer to one to three decisions; what they decide anew is sampled. Some answers go to all decisions about such a
@@ -290,20 +331,32 @@ void Search::keep_best(const std::vector<Candidate> &all) {
 }
 
 bool Search::is_safe(const Candidate &candidate) {
-    const auto [known, fresh] = safe_.try_emplace(candidate.identity, false);
-    if (fresh) {
-        const bool has_program = !candidate.program.body.empty();
-        known->second = is_proved(has_program ? candidate.program : program_of(space_, candidate.stages), max_proof_steps);
-    }
-    return known->second;
+    prove({&candidate});
+    return safe_.at(candidate.identity);
+}
+
+void Search::prove(const std::vector<const Candidate *> &candidates) {
+    std::vector<std::pair<const Candidate *, bool *>> open;
+    for (const Candidate *c : candidates)
+        if (const auto [known, is_open] = safe_.try_emplace(c->identity, false); is_open) open.push_back({c, &known->second});
+    counted(open.size(), spent_, [&](size_t i) {
+        const Candidate &c = *open[i].first;
+        *open[i].second = is_proved(c.program.body.empty() ? program_of(c) : c.program, max_proof_steps);
+    });
 }
 
 // The best of a pool, best first.
 std::vector<size_t> Search::elite_of(const std::vector<Candidate> &pool, bool of_safe) {
+    const std::vector<size_t> order = ranking(pool);
     std::vector<size_t> best;
-    for (size_t i : ranking(pool)) {
-        if (best.size() == elite) break;
-        if (!of_safe || is_safe(pool[i])) best.push_back(i);
+    // All that there is still place for are asked about together.
+    for (size_t next = 0; next < order.size() && best.size() < elite;) {
+        const size_t end = std::min(order.size(), next + elite - best.size());
+        std::vector<const Candidate *> asked;
+        for (size_t i = next; of_safe && i < end; i++) asked.push_back(&pool[order[i]]);
+        prove(asked);
+        for (; next < end; next++)
+            if (!of_safe || safe_.at(pool[order[next]].identity)) best.push_back(order[next]);
     }
     return best;
 }
@@ -321,14 +374,16 @@ void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uin
                 return &parents_[tournament(random_, parents_.size())].candidate;
             return order.empty() ? nullptr : &pool[order[tournament(random_, order.size())]];
         };
-        std::vector<Candidate> children;
+        std::vector<Candidate> drawn, children;
         for (int i = 0; i < options_.brood && made < population; i++, made++) {
             const Candidate *a = parent(), *b = parent();
             if (!a || a->trace.empty()) continue;
             const bool crosses = random_.unit() < 0.2 && b != a && !b->trace.empty();
-            auto c = make(replaying(crosses ? crossed(*a, *b) : mutated(*a), sample), crosses ? "crossover" : "mutation");
-            if (c && seen.insert(c->identity).second) children.push_back(std::move(*c));
+            auto c = draw(replaying(crosses ? crossed(*a, *b) : mutated(*a), sample), crosses ? "crossover" : "mutation");
+            if (c) drawn.push_back(std::move(*c));
         }
+        for (Candidate &c : make(std::move(drawn)))
+            if (seen.insert(c.identity).second) children.push_back(std::move(c));
         score(children);
         for (Candidate &c : children) pool.push_back(std::move(c));
     }
@@ -337,8 +392,8 @@ void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uin
 std::vector<Candidate> Search::propose(size_t count) {
     std::vector<Candidate> pool;
     std::set<uint64_t> seen = proposed_;
-    auto keep = [&](std::optional<Candidate> c) {
-        if (c && seen.insert(c->identity).second) pool.push_back(std::move(*c));
+    auto keep = [&](Candidate &&c) {
+        if (seen.insert(c.identity).second) pool.push_back(std::move(c));
     };
     for (Candidate &c : seeds_) keep(std::move(c));
     const size_t seeded = pool.size();
@@ -348,7 +403,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     const int population = asked_ ? options_.population : first_batch * options_.population;
     const int samples = population / fresh_part;
     asked_ = true;
-    for (int i = 0; i < samples; i++) keep(make(sampling(random_), "sample"));
+    for (Candidate &c : samples_of(static_cast<size_t>(samples))) keep(std::move(c));
     const size_t sampled = pool.size();
     score(pool);
     breed(pool, static_cast<size_t>(population - samples), seen);
@@ -392,13 +447,13 @@ std::vector<Candidate> Search::propose(size_t count) {
 
 void Search::explore(size_t count) {
     std::vector<Candidate> fresh;
-    auto keep = [&](std::optional<Candidate> c) {
-        if (c && proposed_.insert(c->identity).second) fresh.push_back(std::move(*c));
+    auto keep = [&](Candidate &&c) {
+        if (proposed_.insert(c.identity).second) fresh.push_back(std::move(c));
     };
     for (Candidate &c : seeds_) keep(std::move(c));
     seeds_.clear();
     const size_t samples = count / fresh_part;
-    for (size_t i = 0; i < samples; i++) keep(make(sampling(random_), "sample"));
+    for (Candidate &c : samples_of(samples)) keep(std::move(c));
     score(fresh);
     for (Candidate &c : fresh) explored_.push_back(std::move(c));
     breed(explored_, count - samples, proposed_, true);

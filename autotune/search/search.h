@@ -48,7 +48,8 @@ struct SearchOptions {
     // Workloads at which candidates are judged beside the space's own, for a schedule that serves all of them.
     std::vector<Workload> further = {};
     size_t keep = 0;  // of the best at each workload: what best_at gives
-    // It is asked to explore alone: what has the knobs of another candidate is not lowered again, and programs stay until they are proved.
+    // It is asked to explore alone: what has the knobs of another candidate is not lowered again, programs stay until they are proved, and
+    // what keeps guards is not proved at length (lower_candidate).
     bool explores = false;
     // What every candidate has as the schedule has it that keep_as is told: the bits of its results, and for other numbers of threads than
     // the space's own what these share.
@@ -83,6 +84,8 @@ public:
     double best_explored() const { return explored_.empty() ? -INFINITY : explored_.front().score; }
     // Whether its program is shown to be safe, in as many steps of the prover as a search has time for.
     bool is_safe(const Candidate &candidate);
+    // What making and proving candidates took so far, by index_work; the same on every machine.
+    int64_t work() const { return spent_; }
     // What came of them; `goodness` is 0 for failures, otherwise the higher, the better.
     void learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples);
 
@@ -125,12 +128,18 @@ private:
     std::vector<Parent> parents_;  // measured, best first
     double to_explore_ = 0;        // samples that are due, with the fraction that batches leave
     size_t made_ = 0, refused_ = 0, other_bits_ = 0, impossible_ = 0, scored_ = 0;
+    int64_t spent_ = 0;
     double scoring_s_ = 0;
     std::function<bool()> stopped_;
 
-    std::optional<Candidate> make(const Choose &choose, const std::string &origin);
+    // What becomes of an answer: its knobs are drawn one by one, in the order of random numbers, and completed by several threads.
+    std::optional<Candidate> draw(const Choose &choose, const std::string &origin);
+    std::vector<Candidate> make(std::vector<Candidate> drawn);
+    TileProgram program_of(const Candidate &candidate) const;
     bool gives_other_bits(const KnobsByStage &stages) const;
     void complete(Candidate &candidate) const;
+    void prove(const std::vector<const Candidate *> &candidates);
+    std::vector<Candidate> samples_of(size_t count);
     void breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen, bool of_safe = false);
     std::vector<size_t> elite_of(const std::vector<Candidate> &pool, bool of_safe);
     Trace mutated(const Candidate &parent);

@@ -6,6 +6,7 @@
 #include "compiler/check/code_size.h"
 #include "compiler/compile/specialize.h"
 #include "compiler/compile/variants.h"
+#include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/notation.h"
@@ -79,12 +80,16 @@ LoweredVariants lower_variants(const Algorithm &bound, const ResolvedSchedule &s
     return lowered;
 }
 
-TileProgram lower_candidate(const Algorithm &bound, const KnobsByStage &stages, const Target &target) {
+TileProgram lower_candidate(const Algorithm &bound, const KnobsByStage &stages, const Target &target,
+                            std::optional<int64_t> max_proof_steps) {
     ResolvedSchedule schedule;
     schedule.name = "candidate";
     schedule.stages = stages;
     check(schedule, bound);
-    return std::move(lower_variants(bound, schedule, target).kernel.variants.back().program);
+    check_stages(schedule, -1, apply_splits(inline_calls(bound), stages));
+    TileProgram program = lower(bound, stages, target, {}, FunctionForm::defined, max_proof_steps);
+    check_code_size(program, stages, target);
+    return program;
 }
 
 }  // namespace tessera

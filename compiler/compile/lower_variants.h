@@ -1,7 +1,9 @@
 // A schedule's variants, lowered one by one to the tile programs of a kernel. `compile` (compile.h) proves them and packs their operands;
 // this is for who looks on while one is lowered, or judges thousands of candidates.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "algorithms/ir/algorithm.h"
@@ -28,8 +30,9 @@ LoweredVariants lower_variants(const Algorithm &bound, const ResolvedSchedule &s
                                const ObserveVariant &observe = {});
 
 // One set of knobs without a schedule around it, for all extents: a candidate of a search, which nobody has proved yet. UserErrors of check
-// and of lower_variants.
-TileProgram lower_candidate(const Algorithm &bound, const KnobsByStage &stages, const Target &target);
+// and of lower_variants. With `max_proof_steps` it may keep guards that the program of a kernel has not (lower.h).
+TileProgram lower_candidate(const Algorithm &bound, const KnobsByStage &stages, const Target &target,
+                            std::optional<int64_t> max_proof_steps = std::nullopt);
 
 // "w[K, N] packed as N/48, K, N%48", or "nothing": what the program's caller has to pack.
 std::string packed_operands(const TileProgram &program);

@@ -119,11 +119,11 @@ static Lowered lower_once(const Algorithm &algorithm, const KnobsByStage &knobs,
 }
 
 TileProgram lower(const Algorithm &declared, const KnobsByStage &knobs, const Target &target, const LoweringObserver &observer,
-                  FunctionForm form) {
-    if (has_half_bytes(declared)) return lower(in_bytes(declared), knobs, target, observer, form);
+                  FunctionForm form, std::optional<int64_t> max_proof_steps) {
+    if (has_half_bytes(declared)) return lower(in_bytes(declared), knobs, target, observer, form, max_proof_steps);
     HeldSteps steps(observer);
     Lowered lowered = lower_once(declared, knobs, target, true, steps.observer(), form);
-    if (!lowered.has_border_version || is_proved(lowered.program)) {
+    if (!lowered.has_border_version || is_proved(lowered.program, max_proof_steps)) {
         steps.show();
         return std::move(lowered.program);
     }

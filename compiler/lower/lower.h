@@ -2,6 +2,9 @@
 // First the schedule's rewrites change the algorithm (compiler/rewrite). Then each stage placed at root becomes a loop nest, inside which
 // the stages placed at its loops are computed in the region that the loop's body needs. At last passes tidy up the body.
 #pragma once
+#include <cstdint>
+#include <optional>
+
 #include "algorithms/transform/bind_extents.h"
 #include "compiler/lower/lowering_steps.h"
 #include "compiler/rewrite/prepack.h"
@@ -24,7 +27,9 @@ enum class FunctionForm : uint8_t { defined, named };
 
 // One program for one set of knobs; variants of a schedule are lowered one by one. Throws UserError schedule.* where the
 // schedule does not fit the algorithm or asks for what would be wrong (a parallel loop that carries a reduction, …).
+//
+// Tiles inside of an image read without guards where the verifier follows that in `max_proof_steps`, without end if that is not given.
 TileProgram lower(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target, const LoweringObserver &observer = {},
-                  FunctionForm form = FunctionForm::defined);
+                  FunctionForm form = FunctionForm::defined, std::optional<int64_t> max_proof_steps = std::nullopt);
 
 }  // namespace tessera

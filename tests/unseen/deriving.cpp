@@ -1,7 +1,7 @@
 // unseen_deriving [-t TARGET] [NAME...]: what deriving takes, and how good the cost model thinks the result, for the algorithms of this
 // folder and those of the library that have no schedule, beside softmax and attention. A line for each: processor seconds of all threads,
-// seconds that passed, candidates, the mean over the workloads of log2 of the predicted speed (0 at the bound of the machine), and a hash
-// of what was derived.
+// seconds that passed, candidates, thousands of steps of index arithmetic, the mean over the workloads of log2 of the predicted speed (0 at
+// the bound of the machine), and a hash of what was derived.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     const Target target = as_shipped_model_sees(target_named(on));
     std::vector<double> times;
     double scores = 0;
-    std::printf("%-28s %8s %8s %10s %8s  %s\n", "algorithm", "cpu s", "s", "candidates", "score", "hash");
+    std::printf("%-28s %8s %8s %10s %8s %8s  %s\n", "algorithm", "cpu s", "s", "candidates", "work/k", "score", "hash");
     for (const Registry::Entry &entry : registry.entries()) {
         if (!names.empty() && std::find(names.begin(), names.end(), entry.name) == names.end()) continue;
         try {
@@ -106,8 +106,8 @@ int main(int argc, char **argv) {
             times.push_back(processor_seconds() - begin);
             const double score = predicted_score(algorithm, target, workloads, derived, *model);
             scores += score;
-            std::printf("%-28s %8.2f %8.2f %10zu %8.3f  %s\n", entry.name.c_str(), times.back(), passed, derived.candidates, score,
-                        hash_of(derived).c_str());
+            std::printf("%-28s %8.2f %8.2f %10zu %8lld %8.3f  %s\n", entry.name.c_str(), times.back(), passed, derived.candidates,
+                        static_cast<long long>(derived.work / 1000), score, hash_of(derived).c_str());
             std::fflush(stdout);
         } catch (const UserError &error) {
             std::printf("%s: %s\n", entry.name.c_str(), error.what());
