@@ -98,6 +98,20 @@ static const Kind kinds[] = {
     {TESS_BUNDLE_PACKED, "bundle-packed", "the kernel takes this tensor packed, and the bundle has it not so; pack it by its function",
      NULL},
     {TESS_BUNDLE_REPLAY, "bundle-replay", "what the bundle recorded cannot be run again", NULL},
+    {TESS_MESH_ORDER, "mesh-order", "a rank runs another program, or another operation", NULL},
+    {TESS_MESH_LATE, "mesh-late", "a rank was silent until the deadline", NULL},
+    {TESS_MESH_LOST, "mesh-lost", "a rank or the engine has failed", NULL},
+    {TESS_MESH_BROKEN, "mesh-broken", "the mesh failed before; make another one", NULL},
+    {TESS_MESH_ENGINE, "mesh-engine", "the engine is not whole or not here; make it with its own function", NULL},
+    {TESS_MESH_MEMORY, "mesh-memory", "the system has no memory for the mesh", NULL},
+    {TESS_MESH_RANK, "mesh-rank", "there is no such rank, or it is named twice, or this one is missing",
+     "the rank, or the number of ranks, must fit a mesh or group of "},
+    {TESS_MESH_GROUP, "mesh-group", "there is no such group, or this rank is not in it", NULL},
+    {TESS_MESH_COLLECTIVE, "mesh-collective",
+     "a collective has a kind, monoid or flag that this library does not know, or fields that do not go together", NULL},
+    {TESS_MESH_COUNT, "mesh-count", "the number of elements is negative or too large", "the number of elements must be 0 to "},
+    {TESS_MESH_CHUNKS, "mesh-chunks", "the number of ranks must divide the number of chunks", NULL},
+    {TESS_MESH_OPERATION, "mesh-operation", "no operation of this number was started", "the number of the operation must be below "},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -261,6 +275,17 @@ static void put_workspace(Text *text, const TessFault *fault) {
     put(text, "; ask the kernel's workspace query, with the same arguments and context");
 }
 
+/* "rank 1 <words> 7" */
+static int put_mesh(Text *text, const TessFault *fault, const char *words) {
+    if (fault == NULL || fault->got == TESS_NO_NUMBER || fault->expected == TESS_NO_NUMBER) return 0;
+    put(text, "rank ");
+    put_int(text, fault->got);
+    put(text, " ");
+    put(text, words);
+    put_int(text, fault->expected);
+    return 1;
+}
+
 /* Kinds whose words are more than one text and a number. */
 static int put_special(Text *text, int32_t kind, int32_t argument, const TessFault *fault, const char *const *names) {
     const char *name;
@@ -314,6 +339,20 @@ static int put_special(Text *text, int32_t kind, int32_t argument, const TessFau
         put(text, "stride must be even");
         put_got(text, fault);
         put(text, ", as a row of elements of 4 bits begins at a byte");
+        return 1;
+    case TESS_MESH_ORDER: return put_mesh(text, fault, "runs another program, or another operation, in place of operation ");
+    case TESS_MESH_LATE: return put_mesh(text, fault, "was silent until the deadline of operation ");
+    case TESS_MESH_LOST: return put_mesh(text, fault, "is lost, which ended operation ");
+    case TESS_MESH_BROKEN:
+        if (!put_mesh(text, fault, "broke the mesh in operation ")) return 0;
+        put(text, "; make another one");
+        return 1;
+    case TESS_MESH_CHUNKS:
+        if (fault == NULL || fault->expected == TESS_NO_NUMBER) return 0;
+        put(text, "the number of ranks must divide the number of chunks, ");
+        put_int(text, fault->expected);
+        put_got(text, fault);
+        put(text, "; take chunks = ranks times a power of two");
         return 1;
     case TESS_TASK:
         if (fault == NULL || fault->got == TESS_NO_NUMBER) return 0;

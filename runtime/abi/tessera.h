@@ -588,7 +588,21 @@ typedef enum TessStatusKind {
     TESS_BUNDLE_TARGET = 0x90b,    /**< no code that this processor runs */
     TESS_BUNDLE_CODE = 0x90c,      /**< the code cannot be loaded */
     TESS_BUNDLE_PACKED = 0x90d,    /**< the code takes a tensor packed, and the bundle has it not so */
-    TESS_BUNDLE_REPLAY = 0x90e     /**< what is recorded cannot be run again */
+    TESS_BUNDLE_REPLAY = 0x90e,    /**< what is recorded cannot be run again */
+
+    /* Meshes (runtime/mesh/mesh.h). Of the first four the fault's `expected` is the number of the operation, `got` the rank at fault. */
+    TESS_MESH_ORDER = 0xa01,      /**< a rank runs another program, or another operation */
+    TESS_MESH_LATE = 0xa02,       /**< a rank was silent until the deadline */
+    TESS_MESH_LOST = 0xa03,       /**< a rank, or the engine, has failed */
+    TESS_MESH_BROKEN = 0xa04,     /**< the mesh failed before */
+    TESS_MESH_ENGINE = 0xa05,     /**< the engine is not whole, or is not here */
+    TESS_MESH_MEMORY = 0xa06,     /**< the system has no memory */
+    TESS_MESH_RANK = 0xa07,       /**< no such rank, or one that is named twice */
+    TESS_MESH_GROUP = 0xa08,      /**< no such group, or this rank is not in it */
+    TESS_MESH_COLLECTIVE = 0xa09, /**< a kind, monoid or flag that this library does not know, or fields that do not go together */
+    TESS_MESH_COUNT = 0xa0a,      /**< a number of elements below 0 or too large */
+    TESS_MESH_CHUNKS = 0xa0b,     /**< the number of ranks does not divide the number of chunks */
+    TESS_MESH_OPERATION = 0xa0c   /**< no operation of this number was started */
 } TessStatusKind;
 
 /* A status is kind | (argument + 1) << 12, in 31 bits. */

@@ -37,7 +37,8 @@ const std::vector<int32_t> kinds = {0x101, 0x102, 0x103, 0x104, 0x105, 0x106, 0x
                                     0x305, 0x401, 0x402, 0x403, 0x404, 0x405, 0x406, 0x407, 0x408, 0x409, 0x40a, 0x40b, 0x40c,
                                     0x40d, 0x40e, 0x40f, 0x410, 0x501, 0x502, 0x601, 0x602, 0x603, 0x604, 0x605, 0x606, 0x701,
                                     0x702, 0x703, 0x704, 0x705, 0x706, 0x707, 0x708, 0x801, 0x802, 0x803, 0x804, 0x805, 0x901,
-                                    0x902, 0x903, 0x904, 0x905, 0x906, 0x907, 0x908, 0x909, 0x90a, 0x90b, 0x90c, 0x90d, 0x90e};
+                                    0x902, 0x903, 0x904, 0x905, 0x906, 0x907, 0x908, 0x909, 0x90a, 0x90b, 0x90c, 0x90d, 0x90e,
+                                    0xa01, 0xa02, 0xa03, 0xa04, 0xa05, 0xa06, 0xa07, 0xa08, 0xa09, 0xa0a, 0xa0b, 0xa0c};
 
 }  // namespace
 
@@ -146,6 +147,13 @@ TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_PLAN_SMALL, 640, 100) == "too few bytes for the plan; ask tess_plan_bytes; 640 are enough, not 100");
     CHECK(plain(TESS_GPU_NONE) == "there is no such device; install a driver for one (clinfo or nvidia-smi lists what there is)");
     CHECK(plain(TESS_GPU_STREAM) == "OpenCL needs a command queue; give the context one as 'stream'");
+    CHECK(reason(TESS_MESH_ORDER, 7, 1) == "rank 1 runs another program, or another operation, in place of operation 7");
+    CHECK(reason(TESS_MESH_LATE, 7, 1) == "rank 1 was silent until the deadline of operation 7");
+    CHECK(reason(TESS_MESH_LOST, 7, 1) == "rank 1 is lost, which ended operation 7");
+    CHECK(reason(TESS_MESH_BROKEN, 7, 1) == "rank 1 broke the mesh in operation 7; make another one");
+    CHECK(plain(TESS_MESH_BROKEN) == "the mesh failed before; make another one");
+    CHECK(reason(TESS_MESH_CHUNKS, 16, 3) ==
+          "the number of ranks must divide the number of chunks, 16, not 3; take chunks = ranks times a power of two");
     CHECK(plain(TESS_PACKED_MAGIC) == "the bytes are no packed operand; pack it with this kernel's packing function");
 }
 
