@@ -112,6 +112,21 @@ static const Kind kinds[] = {
     {TESS_MESH_COUNT, "mesh-count", "the number of elements is negative or too large", "the number of elements must be 0 to "},
     {TESS_MESH_CHUNKS, "mesh-chunks", "the number of ranks must divide the number of chunks", NULL},
     {TESS_MESH_OPERATION, "mesh-operation", "no operation of this number was started", "the number of the operation must be below "},
+    {TESS_PROGRAM_FORMAT, "program-format", "the bytes are no table of a program, or a part of it lies outside; make it again", NULL},
+    {TESS_PROGRAM_VERSION, "program-version", "the table is of a version that this library does not know", "the table's version must be "},
+    {TESS_PROGRAM_FIELD, "program-field", "an entry of the table has a number outside of its range", NULL},
+    {TESS_PROGRAM_TENSOR, "program-tensor", "a tensor lies outside of its buffer, or is not what a collective reads or writes", NULL},
+    {TESS_PROGRAM_UNDEFINED, "program-undefined", "an operation reads what none has written", NULL},
+    {TESS_PROGRAM_READ_ONLY, "program-read-only", "an operation writes an input", NULL},
+    {TESS_PROGRAM_BUSY, "program-busy", "an operation touches what a collective in flight reads or writes; wait for it first", NULL},
+    {TESS_PROGRAM_WAIT_OTHER, "program-wait", "each collective must be waited for once, after it was started", NULL},
+    {TESS_PROGRAM_FREED, "program-freed", "a buffer is used after it was freed, or is freed where it is not in use", NULL},
+    {TESS_PROGRAM_OVERLAP, "program-overlap", "a local buffer lies outside of the arena, or on another one that is in use", NULL},
+    {TESS_PROGRAM_RESULT, "program-result", "an output is not written whole", NULL},
+    {TESS_PROGRAM_MESH, "program-mesh", "the table is another rank's, or of another program, or of a mesh with other extents", NULL},
+    {TESS_PROGRAM_ORDER, "program-order", "two ranks do not do the same collectives in the same order", NULL},
+    {TESS_PROGRAM_DEADLOCK, "program-deadlock", "ranks wait for each other, or for a message that nobody sends", NULL},
+    {TESS_PROGRAM_KERNEL, "program-kernel", "the kernels are not those that the table asks for", NULL},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -286,6 +301,23 @@ static int put_mesh(Text *text, const TessFault *fault, const char *words) {
     return 1;
 }
 
+/* "<reason>: operation 3, buffer 1" */
+static int put_program(Text *text, const char *reason, const TessFault *fault, const char *where, const char *what) {
+    if (fault == NULL) return 0;
+    put(text, reason);
+    if (fault->expected != TESS_NO_NUMBER) {
+        put(text, ": ");
+        put(text, where);
+        put_int(text, fault->expected);
+    }
+    if (fault->got != TESS_NO_NUMBER) {
+        put(text, fault->expected != TESS_NO_NUMBER ? ", " : ": ");
+        put(text, what);
+        put_int(text, fault->got);
+    }
+    return 1;
+}
+
 /* Kinds whose words are more than one text and a number. */
 static int put_special(Text *text, int32_t kind, int32_t argument, const TessFault *fault, const char *const *names) {
     const char *name;
@@ -347,6 +379,17 @@ static int put_special(Text *text, int32_t kind, int32_t argument, const TessFau
         if (!put_mesh(text, fault, "broke the mesh in operation ")) return 0;
         put(text, "; make another one");
         return 1;
+    case TESS_PROGRAM_UNDEFINED:
+    case TESS_PROGRAM_READ_ONLY:
+    case TESS_PROGRAM_BUSY:
+    case TESS_PROGRAM_WAIT_OTHER:
+    case TESS_PROGRAM_FREED:
+    case TESS_PROGRAM_OVERLAP: return put_program(text, find(kind)->plain, fault, "operation ", "buffer ");
+    case TESS_PROGRAM_RESULT: return put_program(text, find(kind)->plain, fault, "", "buffer ");
+    case TESS_PROGRAM_FIELD:
+    case TESS_PROGRAM_TENSOR: return put_program(text, find(kind)->plain, fault, "entry ", "number ");
+    case TESS_PROGRAM_ORDER:
+    case TESS_PROGRAM_DEADLOCK: return put_program(text, find(kind)->plain, fault, "operation ", "rank ");
     case TESS_MESH_CHUNKS:
         if (fault == NULL || fault->expected == TESS_NO_NUMBER) return 0;
         put(text, "the number of ranks must divide the number of chunks, ");

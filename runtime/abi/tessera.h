@@ -602,7 +602,25 @@ typedef enum TessStatusKind {
     TESS_MESH_COLLECTIVE = 0xa09, /**< a kind, monoid or flag that this library does not know, or fields that do not go together */
     TESS_MESH_COUNT = 0xa0a,      /**< a number of elements below 0 or too large */
     TESS_MESH_CHUNKS = 0xa0b,     /**< the number of ranks does not divide the number of chunks */
-    TESS_MESH_OPERATION = 0xa0c   /**< no operation of this number was started */
+    TESS_MESH_OPERATION = 0xa0c,  /**< no operation of this number was started */
+
+    /* Tables of programs (runtime/mesh/program.h). The fault's `expected` is the operation or the entry at fault, `got` the buffer, field
+     * or rank. */
+    TESS_PROGRAM_FORMAT = 0xb01,     /**< the bytes are no table, or a part of it lies outside */
+    TESS_PROGRAM_VERSION = 0xb02,    /**< of a version that this library does not know */
+    TESS_PROGRAM_FIELD = 0xb03,      /**< an entry has a number outside of its range */
+    TESS_PROGRAM_TENSOR = 0xb04,     /**< a tensor lies outside of its buffer, or is not what a collective reads or writes */
+    TESS_PROGRAM_UNDEFINED = 0xb05,  /**< an operation reads what none has written */
+    TESS_PROGRAM_READ_ONLY = 0xb06,  /**< an operation writes an input */
+    TESS_PROGRAM_BUSY = 0xb07,       /**< an operation touches what a collective in flight reads or writes */
+    TESS_PROGRAM_WAIT_OTHER = 0xb08, /**< a wait for no collective, a second one, or a collective that nobody waits for */
+    TESS_PROGRAM_FREED = 0xb09,      /**< a buffer was freed, or cannot be */
+    TESS_PROGRAM_OVERLAP = 0xb0a,    /**< a local buffer lies outside of the arena, or on another one that is in use */
+    TESS_PROGRAM_RESULT = 0xb0b,     /**< an output is not written whole */
+    TESS_PROGRAM_MESH = 0xb0c,       /**< of another mesh, rank or program */
+    TESS_PROGRAM_ORDER = 0xb0d,      /**< two ranks do not do the same in the same order */
+    TESS_PROGRAM_DEADLOCK = 0xb0e,   /**< no rank can go on */
+    TESS_PROGRAM_KERNEL = 0xb0f      /**< the kernels are not those that the table asks for */
 } TessStatusKind;
 
 /* A status is kind | (argument + 1) << 12, in 31 bits. */

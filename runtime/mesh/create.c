@@ -55,7 +55,8 @@ int32_t tess_mesh_group(TessMesh *mesh, const int32_t *ranks, int32_t n, int32_t
         if (ranks[i] == mesh->engine.rank) r = i;
     }
     if (n > 0 && r < 0) return tess_mesh_refuse(fault, TESS_MESH_RANK, -1, mesh->engine.ranks, mesh->engine.rank);
-    if (!add_group(mesh, ranks, n, r)) return tess_mesh_refuse_plainly(fault, TESS_MESH_MEMORY);
+    if (!add_group(mesh, ranks, n, r)) /* the others have it, and would count on from there */
+        return tess_mesh_say_broken(mesh, tess_mesh_fail(mesh, TESS_MESH_MEMORY, mesh->end, mesh->engine.rank), fault);
     status = mesh->engine.group(mesh->engine.state, ranks, n, &named);
     if (status != TESS_OK || named != mesh->groups - 1)
         return tess_mesh_say_broken(mesh, tess_mesh_fail(mesh, TESS_MESH_MEMORY, mesh->end, -1), fault);

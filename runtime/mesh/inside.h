@@ -108,11 +108,23 @@ static inline int tess_mesh_is_pair(int32_t kind) { return kind == TESS_SEND || 
 
 /* ---- what is asked for (check.c) */
 
+/* The same without looking at memory, for rank r of n. */
+int32_t tess_mesh_check_fields(const TessCollective *asked, int32_t r, int32_t n, TessTask *task, TessFault *fault);
+
+/* Rows of `count` elements that the input and the result have. */
+void tess_mesh_rows_of(const TessTask *task, int64_t *input, int64_t *result);
+
+/* Starts a collective of a program with this hash. */
+int32_t tess_mesh_start_in(TessMesh *mesh, uint64_t program, const TessCollective *collective, int64_t *operation, TessFault *fault);
+
 /* Fills in the task of a collective that can be carried out. */
 int32_t tess_mesh_check(const TessMesh *mesh, const TessCollective *asked, TessTask *task, TessFault *fault);
 
+/* A hash of a hash and a word. */
+uint64_t tess_mesh_mix(uint64_t hash, uint64_t word);
+
 /* What both ends of a message must agree on. A send and its receive differ in kind and peer. */
-uint64_t tess_mesh_hash_of(const TessMesh *mesh, const TessTask *task);
+uint64_t tess_mesh_hash_of(uint64_t program, const TessTask *task);
 
 /* ---- carrying out (lanes.c) */
 

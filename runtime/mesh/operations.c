@@ -6,7 +6,7 @@
 
 enum { YIELDS = 4000, LONGEST_NAP = 200000 /* ns */ };
 
-int32_t tess_mesh_start(TessMesh *mesh, const TessCollective *collective, int64_t *operation, TessFault *fault) {
+int32_t tess_mesh_start_in(TessMesh *mesh, uint64_t program, const TessCollective *collective, int64_t *operation, TessFault *fault) {
     TessMeshOperation *made;
     TessTask task;
     TessMeshLane *lane;
@@ -23,13 +23,17 @@ int32_t tess_mesh_start(TessMesh *mesh, const TessCollective *collective, int64_
         return tess_mesh_say_broken(mesh, tess_mesh_fail(mesh, TESS_MESH_MEMORY, mesh->end, mesh->engine.rank), fault);
     made = tess_mesh_operation_of(mesh, mesh->end);
     made->task = task;
-    made->hash = tess_mesh_hash_of(mesh, &task);
+    made->hash = tess_mesh_hash_of(program, &task);
     made->lane = lane;
     made->done = 0;
     lane->queue[(lane->first + lane->count++) % lane->capacity] = mesh->end;
     *operation = mesh->end++;
     status = tess_mesh_progress_lane(mesh, lane);
     return status == TESS_OK ? TESS_OK : tess_mesh_say_broken(mesh, status, fault);
+}
+
+int32_t tess_mesh_start(TessMesh *mesh, const TessCollective *collective, int64_t *operation, TessFault *fault) {
+    return tess_mesh_start_in(mesh, mesh != NULL ? mesh->program : 0, collective, operation, fault);
 }
 
 int32_t tess_mesh_test(TessMesh *mesh, int64_t operation, int32_t *done, TessFault *fault) {

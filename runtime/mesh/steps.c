@@ -9,6 +9,7 @@ enum {
     PIECE = 128 << 10, /* bytes that are folded at once: they stay in a second-level cache */
     LARGEST = 1 << 20, /* bytes of a message without a fold, where others wait to pass it on */
     AHEAD = 3,         /* receives that are posted before they are needed */
+    POSTED = 12,       /* sends that are posted before the receives beside them, so that ranks need not keep step */
     SCRATCH = 1 << 20, /* bytes of all that is received at once */
     LITTLE = 16 << 10  /* bytes up to which everybody sends everything: one step in place of many */
 };
@@ -35,6 +36,7 @@ void tess_mesh_free_steps(TessSteps *steps) {
     free(steps->step);
     free(steps->channel);
     free(steps->free_slot);
+    free(steps->nodes);
     memset(steps, 0, sizeof *steps);
 }
 
@@ -125,10 +127,24 @@ static void at_least(TessSteps *steps, TessPlace place, uint64_t bytes) {
 
 /* ---- the tree over nodes that are there */
 
-typedef struct Node {
+typedef struct TessNode {
     int32_t first, chunks;
     TessPlace place;
 } Node;
+
+/* Room for so many. Null without memory. */
+static Node *nodes_for(TessSteps *steps, int64_t count) {
+    Node *grown;
+    if (count <= steps->node_capacity) return steps->nodes;
+    grown = realloc(steps->nodes, sizeof(Node) * (size_t)count);
+    if (grown == NULL) {
+        steps->failed = 1;
+        return NULL;
+    }
+    steps->nodes = grown;
+    steps->node_capacity = count;
+    return grown;
+}
 
 /* A tile of a reduction: `bytes` bytes of each node. Nodes are in ascending order. */
 typedef struct Tree {
@@ -277,13 +293,14 @@ static void exchange_half(const Halving *by, int32_t distance, Range keep, Range
     const uint64_t mine = from_input ? TESS_IN_INPUT : TESS_IN_RESULT;
     const uint64_t keeps = tiles(keep, by->tile), gives = tiles(give, by->tile);
     uint64_t t, received = 0, sent = 0;
+    const uint64_t ahead = to_fold ? AHEAD : POSTED;
     int32_t slot[AHEAD];
     for (t = 0; t < keeps || t < gives; ++t) {
         for (; received < keeps && received < t + AHEAD; ++received) {
             const Range part = tile_at(keep, by->tile, received);
             slot[received % AHEAD] = receive(steps, peer, by->incoming + by->tile * (received % AHEAD), part.end - part.begin);
         }
-        for (; sent < gives && sent < t + AHEAD; ++sent) {
+        for (; sent < gives && sent < t + ahead; ++sent) {
             const Range part = tile_at(give, by->tile, sent);
             if (to_fold) fold_own(by, part);
             send(steps, peer, tess_place(mine, part.begin), part.end - part.begin);
@@ -309,13 +326,10 @@ static void all_reduce_by_halves(const TessTask *task, const Shares *shares, Ran
     by.row = (uint64_t)task->collective.count * task->element;
     by.one = shares->folded || shares->each == 1;
     by.tile = tile_of(task, 2 * AHEAD);
-    by.nodes = malloc(sizeof(Node) * (size_t)shares->each);
+    by.nodes = nodes_for(steps, shares->each);
     by.incoming = scratch(steps, by.tile * AHEAD);
     by.work = tess_place(TESS_IN_SCRATCH, steps->scratch);
-    if (by.nodes == NULL) {
-        steps->failed = 1;
-        return;
-    }
+    if (by.nodes == NULL) return;
     if (task->n == 1) {
         uint64_t t;
         for (t = 0; t < tiles(block, by.tile); ++t) fold_own(&by, tile_at(block, by.tile, t));
@@ -330,7 +344,6 @@ static void all_reduce_by_halves(const TessTask *task, const Shares *shares, Ran
         range = keep[levels];
     }
     wait_for_sends(steps, since);
-    free(by.nodes);
     while (levels-- > 0) {
         const int32_t peer = task->r ^ (1 << levels);
         const int32_t from = receive(steps, peer, tess_place(TESS_IN_RESULT, give[levels].begin), give[levels].end - give[levels].begin);
@@ -357,12 +370,11 @@ static int begin_exchange(Exchange *by, const TessTask *task, const Shares *shar
     by->steps = steps;
     by->shares = shares;
     by->tile = tile;
-    by->nodes = malloc(sizeof(Node) * (size_t)(shares->each + shares->total));
+    by->nodes = nodes_for(steps, (int64_t)shares->each + shares->total);
     by->all = by->nodes == NULL ? NULL : by->nodes + shares->each;
     by->incoming = scratch(steps, tile * (uint64_t)shares->total);
     by->outgoing = scratch(steps, tile * (uint64_t)shares->largest * (uint64_t)task->n);
     by->work = tess_place(TESS_IN_SCRATCH, steps->scratch);
-    if (by->nodes == NULL) steps->failed = 1;
     return by->nodes != NULL;
 }
 
@@ -446,7 +458,6 @@ static void all_reduce_at_once(const TessTask *task, const Shares *shares, Range
     wait_for_sends(steps, since);
     place_own(&by, count, own, own_count);
     fold_all(&by, count, bytes, tess_place(TESS_IN_RESULT, block.begin));
-    free(by.nodes);
 }
 
 /* Part s of what is reduced, in bytes of a row of the input. */
@@ -505,7 +516,6 @@ static void reduce_parts(const TessTask *task, const Shares *shares, Range block
         }
         wait_for_sends(steps, since);
     }
-    free(by.nodes);
 }
 
 static void gather_parts(const TessTask *task, Range block, TessSteps *steps) {
@@ -614,7 +624,6 @@ static void exclusive_scan(const TessTask *task, Range block, TessSteps *steps) 
         }
         wait_for_sends(steps, since);
     }
-    free(by.nodes);
 }
 
 /* ---- what only moves */

@@ -37,6 +37,8 @@ typedef struct TessSteps {
     uint64_t scratch; /* bytes that are needed, aligned to 64 */
     int32_t *channel; /* by peer * 2 + receives: the first step of the channel, or -1 */
     int32_t *free_slot;
+    struct TessNode *nodes; /* room for nodes, while a list is made */
+    int64_t node_capacity;
     int32_t frees, free_capacity;
     int32_t failed;   /* no memory */
     TessStep nowhere; /* what is written to then */

@@ -38,7 +38,8 @@ const std::vector<int32_t> kinds = {0x101, 0x102, 0x103, 0x104, 0x105, 0x106, 0x
                                     0x40d, 0x40e, 0x40f, 0x410, 0x501, 0x502, 0x601, 0x602, 0x603, 0x604, 0x605, 0x606, 0x701,
                                     0x702, 0x703, 0x704, 0x705, 0x706, 0x707, 0x708, 0x801, 0x802, 0x803, 0x804, 0x805, 0x901,
                                     0x902, 0x903, 0x904, 0x905, 0x906, 0x907, 0x908, 0x909, 0x90a, 0x90b, 0x90c, 0x90d, 0x90e,
-                                    0xa01, 0xa02, 0xa03, 0xa04, 0xa05, 0xa06, 0xa07, 0xa08, 0xa09, 0xa0a, 0xa0b, 0xa0c};
+                                    0xa01, 0xa02, 0xa03, 0xa04, 0xa05, 0xa06, 0xa07, 0xa08, 0xa09, 0xa0a, 0xa0b, 0xa0c, 0xb01,
+                                    0xb02, 0xb03, 0xb04, 0xb05, 0xb06, 0xb07, 0xb08, 0xb09, 0xb0a, 0xb0b, 0xb0c, 0xb0d, 0xb0e, 0xb0f};
 
 }  // namespace
 
@@ -151,6 +152,10 @@ TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_MESH_LATE, 7, 1) == "rank 1 was silent until the deadline of operation 7");
     CHECK(reason(TESS_MESH_LOST, 7, 1) == "rank 1 is lost, which ended operation 7");
     CHECK(reason(TESS_MESH_BROKEN, 7, 1) == "rank 1 broke the mesh in operation 7; make another one");
+    CHECK(reason(TESS_PROGRAM_BUSY, 7, 1) ==
+          "an operation touches what a collective in flight reads or writes; wait for it first: operation 7, buffer 1");
+    CHECK(reason(TESS_PROGRAM_RESULT, none, 1) == "an output is not written whole: buffer 1");
+    CHECK(reason(TESS_PROGRAM_DEADLOCK, 7, 1) == "ranks wait for each other, or for a message that nobody sends: operation 7, rank 1");
     CHECK(plain(TESS_MESH_BROKEN) == "the mesh failed before; make another one");
     CHECK(reason(TESS_MESH_CHUNKS, 16, 3) ==
           "the number of ranks must divide the number of chunks, 16, not 3; take chunks = ranks times a power of two");
