@@ -13,7 +13,7 @@ set(benchmark_dir "${CMAKE_INSTALL_DATADIR}/tessera/benchmark")
 set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
-set(runtime_targets tessera_runtime tessera_load tessera_bundle tessera_state)
+set(runtime_targets tessera_runtime tessera_load tessera_bundle tessera_state tessera_mesh)
 set(library_targets tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel tessera_autotune
   tessera_generators)
 install(TARGETS tessera-generator EXPORT TesseraTargets COMPONENT python)
@@ -31,6 +31,7 @@ install(FILES runtime/abi/tessera.h runtime/abi/kernel.h DESTINATION "${CMAKE_IN
 install(FILES runtime/load/load.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/load" COMPONENT python)
 install(FILES runtime/bundle/bundle.h runtime/bundle/replay.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/bundle" COMPONENT python)
 install(FILES runtime/state/cache.h runtime/state/checkpoint.h runtime/state/precision.h runtime/state/state.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/state" COMPONENT python)
+install(FILES runtime/mesh/engine.h runtime/mesh/mesh.h runtime/mesh/program.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/mesh" COMPONENT python)
 install(FILES runtime/crypto/ed25519.h runtime/crypto/sha256.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime/crypto" COMPONENT python)
 # For GPUs: sources, since the libraries that they need are the application's choice.
 install(FILES runtime/gpu/gpu.h runtime/gpu/gpu.c runtime/gpu/opencl.c runtime/gpu/cuda.c DESTINATION "${gpu_dir}" COMPONENT python)
@@ -45,7 +46,7 @@ install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-bundle.s
   DESTINATION "${schedules_dir}" COMPONENT python)
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" COMPONENT python FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
-install(DIRECTORY runtime/abi runtime/cpu runtime/load runtime/crypto runtime/bundle runtime/state DESTINATION "${runtime_dir}" COMPONENT python
+install(DIRECTORY runtime/abi runtime/cpu runtime/load runtime/crypto runtime/bundle runtime/state runtime/mesh DESTINATION "${runtime_dir}" COMPONENT python
   FILES_MATCHING PATTERN "*.h" PATTERN "*.c" PATTERN "*.cpp")
 if(NOT SKBUILD)
   install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
