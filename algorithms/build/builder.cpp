@@ -5,6 +5,7 @@
 #include "algorithms/build/argument.h"
 #include "algorithms/expr/number.h"
 #include "algorithms/functions/conversions.h"
+#include "algorithms/index/prove.h"
 #include "algorithms/transform/licensed.h"
 #include "algorithms/verify/verify.h"
 #include "support/text/error.h"
@@ -31,15 +32,27 @@ const Tile &Tile::defined() const {
     return *this;
 }
 
+static std::vector<Expr> variables_of(const std::vector<std::string> &dims) {
+    std::vector<Expr> variables;
+    for (const std::string &d : dims) variables.push_back(variable(d));
+    return variables;
+}
+
 static Expr load_in(const Tile &tile) { return load_in(tile.value(), tile.builder().numerics()); }
 
 // Whether a tile is a tensor or stage as it is: its load is at the indices of its dims, in their order, and those are all of its dims.
 static bool is_whole(const Tile &tile) {
     const Expr v = load_in(tile);
-    if (v.kind() != ExprKind::load || v->guarded || v->args.size() != tile.dims().size()) return false;
-    for (size_t i = 0; i < v->args.size(); i++)
-        if (v->args[i].kind() != ExprKind::variable || v->args[i]->name != tile.dims()[i]) return false;
-    return true;
+    if (v.kind() != ExprKind::load || v->guarded) return false;
+    bool as_it_lies = v->args.size() == tile.dims().size();
+    for (size_t i = 0; i < v->args.size() && as_it_lies; i++)
+        as_it_lies = v->args[i].kind() == ExprKind::variable && v->args[i]->name == tile.dims()[i];
+    if (as_it_lies) return true;
+    const Stage *stage = defining_stage(tile.builder().algorithm(), v->name);
+    if (!stage || stage->rows.empty()) return false;
+    return std::ranges::any_of(results_of(*stage), [&](const Tensor &t) {
+        return t.name == v->name && point_dims(*stage, t) == tile.dims() && reads_element(v, element_of(*stage, variables_of(tile.dims())));
+    });
 }
 
 Tile Tile::named(const std::string &name, Span caller) const {
@@ -48,7 +61,11 @@ Tile Tile::named(const std::string &name, Span caller) const {
     // A tile that is just a nameless fold gives the fold its name.
     if (v.kind() == ExprKind::load && builder_->anonymous_.count(v->name) && is_whole(*this)) {
         const Stage *stage = builder_->algorithm_.find_stage(v->name);
-        if (stage && results_of(*stage).size() == 1) return builder_->rename_stage(v->name, builder_->scoped(name));
+        if (stage && results_of(*stage).size() == 1) {
+            const bool is_flat = builder_->keeper(*this);
+            const Tile renamed = builder_->rename_stage(v->name, builder_->scoped(name));
+            return is_flat ? flat(renamed) : renamed;
+        }
     }
     return builder_->make_stage(name, *this);
 }
@@ -115,16 +132,101 @@ Expr Builder::kept(DType type, const Expr &value) const {
     return is_arithmetic(type) ? flush_subnormals(e, type) : cast(type, flush_subnormals(cast(n.compute, e), type));
 }
 
-Tile Builder::stored(const Tensor &t) const {
-    std::vector<Expr> index;
-    for (const std::string &d : t.dims) index.push_back(variable(d));
+Tile Builder::stored(const Tensor &t) const { return in_compute_type(t, variables_of(t.dims), t.dims); }
+
+Tile Builder::stored(const Stage &stage, const Tensor &result) const {
+    const std::vector<std::string> dims = point_dims(stage, result);
+    return in_compute_type(result, element_of(stage, variables_of(dims)), dims);
+}
+
+Tile Builder::in_compute_type(const Tensor &t, const std::vector<Expr> &index, const std::vector<std::string> &dims) const {
     Expr value = load(t.name, t.dtype, index);
     const bool is_operand = algorithm_.find_tensor(t.name);  // no result of a stage
     const DType compute = algorithm_.numerics.compute;
     if (!is_arithmetic(t.dtype)) value = cast(is_float(t.dtype) ? compute : DType::i32, value);
     else if (is_operand && t.dtype == algorithm_.numerics.storage && compute == DType::f64) value = cast(compute, value);
     if (is_operand && t.role != Role::constant && flushes(t.dtype)) value = flush_subnormals(value, t.dtype);
-    return Tile(const_cast<Builder *>(this), value, t.dims);
+    return Tile(const_cast<Builder *>(this), value, dims);
+}
+
+Stage Builder::keeping_rows(Stage stage) const {
+    for (const std::string &d : stage.dims)
+        if (const auto it = segments_.find(d); it != segments_.end())
+            stage.rows.push_back({d, it->second.flat.name, it->second.first(variable(it->second.parent.name))});
+    return stage;
+}
+
+Expr Segments::first(const Expr &p) const { return cast(DType::index, load(made, DType::i32, {p})); }
+
+Segments Builder::segments(const Tile &offsets, const Dim &parent, const Dim &flat, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    if (offsets.dims().size() != 1 || is_float(offsets.dtype()))
+        throw UserError("shape.segments", algorithm_.name + ": the offsets " + offsets.describe() + " are " + name_of(offsets.dtype()) +
+                                              " of rank " + std::to_string(offsets.dims().size()) +
+                                              "; expected integers along one dim, of one more than |" + parent.name + "|.");
+    dim(parent), dim(flat);
+    const Expr given = load_in(offsets);
+    const std::string base = given.kind() == ExprKind::load ? given->name : "offsets";
+    const Expr clamped = max(min(cast(DType::index, offsets.value()), extent(flat.name)), Expr(0));
+    const Dim along = dim_named(offsets.dims()[0]);
+    const Tile made =
+        scan(max_monoid(DType::i32), tile(cast(DType::i32, clamped), {along}), along).named(fresh(base + ".made").substr(prefix_.size()));
+    return {load_in(made)->name, parent, flat};
+}
+
+Dim Builder::rows(const std::string &name, const Segments &segments, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    const Expr p = variable(segments.parent.name);
+    const Dim made = dim(derived_dim(name, segments.first(p + 1) - segments.first(p)));
+    segments_[name] = segments;
+    return made;
+}
+
+Tile Tile::rows(const Dim &rows, Span caller) const {
+    const SpanScope line = SpanScope::entered(caller);
+    const auto it = defined().builder_->segments_.find(rows.name);
+    if (it == builder_->segments_.end() || !contains(dims_, it->second.flat.name))
+        throw UserError("shape.rows", describe() + ": it has no rows '" + rows.name + "': " +
+                                          (it == builder_->segments_.end()
+                                               ? "that dim is none of Builder::rows"
+                                               : "they lie along '" + it->second.flat.name + "', and its dims are " + join(dims_)) +
+                                          ".");
+    const Segments &segments = it->second;
+    const std::string &parent = segments.parent.name;
+    std::vector<std::string> dims;
+    for (const std::string &d : dims_) {
+        if (d != segments.flat.name) {
+            dims.push_back(d);
+            continue;
+        }
+        if (!contains(dims_, parent)) dims.push_back(parent);
+        dims.push_back(rows.name);
+    }
+    return at({{segments.flat.name, segments.first(variable(parent)) + variable(rows.name)}}, std::move(dims));
+}
+
+Tile flat(const Tile &tile, Span caller) {
+    const SpanScope line = SpanScope::entered(caller);
+    Builder &builder = tile.builder();
+    if (std::ranges::none_of(tile.dims(), [&](const std::string &d) { return builder.segments_.count(d) > 0; }))
+        throw UserError("shape.rows", tile.describe() + ": none of its dims is over rows of segments (Builder::rows).");
+    const Expr v = load_in(tile);
+    const Stage *stage = is_whole(tile) ? builder.algorithm_.find_stage(v->name) : nullptr;
+    if (!stage || stage->rows.empty()) {
+        const Expr made = load_in(builder.make_stage(builder.fresh("flat").substr(builder.prefix_.size()), tile));
+        builder.anonymous_.insert(made->name);
+        stage = builder.algorithm_.find_stage(made->name);
+    }
+    return builder.stored(results_of(*stage)[0]);
+}
+
+const Stage *Builder::keeper(const Tile &tile) const {
+    const Expr v = load_in(tile);
+    if (v.kind() != ExprKind::load || v->guarded) return nullptr;
+    const Stage *stage = algorithm_.find_stage(v->name);
+    return stage && !stage->rows.empty() && results_of(*stage).size() == 1 && results_of(*stage)[0].dims == tile.dims() && is_whole(tile)
+               ? stage
+               : nullptr;
 }
 
 static Tensor tensor(const std::string &name, DType dtype, const std::vector<Dim> &dims, Role role) {
@@ -193,9 +295,9 @@ std::string Builder::fresh(const std::string &base) {
 
 Tile Builder::make_stage(const std::string &name, const Tile &tile, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
-    const Stage stage{scoped(name), tile.dims(), Map(tile.value()), {}, SpanScope::current()};
+    const Stage stage = keeping_rows({scoped(name), tile.dims(), Map(tile.value()), {}, SpanScope::current()});
     algorithm_.steps.emplace_back(stage);
-    return stored(results_of(stage)[0]);
+    return stored(stage, results_of(stage)[0]);
 }
 
 Tile Builder::rename_stage(const std::string &from, const std::string &to) {
@@ -214,7 +316,7 @@ Tile Builder::rename_stage(const std::string &from, const std::string &to) {
         auto *stage = std::get_if<Stage>(&*step);
         if (!stage) continue;
         *stage = map_expressions(std::move(*stage), rename);
-        if (stage->name == from) stage->name = to, result = stored(results_of(*stage)[0]);
+        if (stage->name == from) stage->name = to, result = stored(*stage, results_of(*stage)[0]);
     }
     anonymous_.erase(from);
     return result;
@@ -288,12 +390,12 @@ Expr Builder::rounded_operand(const Expr &value) {
 
 // A stage that takes the name of the first tile that is named after it.
 std::vector<Tile> Builder::make_fold(const Stage &made) {
-    Stage stage = map_monoid(made, [&](const Monoid &m) { return with_identity_of_elements(m, inputs_of(made)); });
+    Stage stage = map_monoid(keeping_rows(made), [&](const Monoid &m) { return with_identity_of_elements(m, inputs_of(made)); });
     stage.span = SpanScope::current();
     algorithm_.steps.emplace_back(stage);
     anonymous_.insert(stage.name);
     std::vector<Tile> parts;
-    for (const Tensor &t : results_of(stage)) parts.push_back(stored(t));
+    for (const Tensor &t : results_of(stage)) parts.push_back(stored(stage, t));
     return parts;
 }
 
@@ -553,7 +655,10 @@ Builder &Builder::output(const std::string &name, const Tile &tile, std::optiona
         algorithm_.outputs.push_back(scoped(name));
         return *this;
     }
-    Tile cast_tile(this, kept(type, tile.value()), tile.dims());
+    // What is flat is cast row by row, where it is computed.
+    const Stage *keeper = type == tile.dtype() ? nullptr : this->keeper(tile);
+    const Tile by_points = keeper ? stored(*keeper, results_of(*keeper)[0]) : tile;
+    Tile cast_tile(this, kept(type, by_points.value()), by_points.dims());
     cast_tile.named(name);
     algorithm_.outputs.push_back(scoped(name));
     return *this;

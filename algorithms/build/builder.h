@@ -26,6 +26,14 @@ namespace tessera {
 
 class Builder;
 
+// Which rows of a flat dim belong together: segment p of `parent` has the rows made[p] ..= made[p + 1] - 1 of `flat`, where `made` are
+// offsets that do not decrease and stay in 0 ..= |flat|, whatever was given. Builder::segments makes it.
+struct Segments {
+    std::string made;
+    Dim parent, flat;
+    Expr first(const Expr &parent_index) const;  // row 0 in `flat`
+};
+
 class Tile {
 public:
     Tile() = default;  // nothing: an optional argument that is not given. Its members throw UserError algorithm.tile.
@@ -41,6 +49,9 @@ public:
     Tile named(const std::string &name, Span caller = std::source_location::current()) const;
     // The tile read at another index: dim -> expression over other dims. `dims` are those of the result.
     Tile at(const std::map<std::string, Expr> &index, std::vector<std::string> dims, Span caller = std::source_location::current()) const;
+    // Its rows along a flat dim, by segments: x (T, D) as (B, R, D). `rows` is of Builder::rows. UserError shape.rows where the tile has no
+    // such flat dim.
+    Tile rows(const Dim &rows, Span caller = std::source_location::current()) const;
     std::string describe() const;  // "x[M, K]", for messages
 
 private:
@@ -62,6 +73,14 @@ public:
     Dim dim(const Dim &description, Span caller = std::source_location::current());  // with constraints, ragged, counted, derived
     // One that was declared, here or by a tile function: conv2d's "P". UserError algorithm.unknown-dim.
     Dim dim_named(const std::string &name, Span caller = std::source_location::current()) const;
+
+    // Rows of a flat tensor that offsets group: `offsets`, integers over a dim of |parent| + 1, are clamped into 0 ..= |flat|, and each
+    // counts as no less than those before it: of 0, 5, 3, 8 the segments have the rows 0 ..= 4, none, and 5 ..= 7. A stage "<offsets>.made"
+    // has them so. UserError shape.segments where the tile has more dims than one, or is of floats.
+    Segments segments(const Tile &offsets, const Dim &parent, const Dim &flat, Span caller = std::source_location::current());
+    // A dim over the rows of a segment. Stages that map over it, inside its parent, keep their results flat: (B, R, N) as [T, N], with 0 in
+    // rows that no segment has.
+    Dim rows(const std::string &name, const Segments &segments, Span caller = std::source_location::current());
 
     // Tensors, in the policy's storage type, states in its type of states, unless one is given; their tiles have the compute type.
     Tile input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {},
@@ -161,10 +180,16 @@ private:
     std::vector<Effect> suspended_;
     std::set<std::string> anonymous_;
     std::map<std::string, std::string> renamed_;  // tensors that tiles may still call by the first name
+    std::map<std::string, Segments> segments_;    // by the dim over their rows
 
     std::string scoped(const std::string &name) const { return prefix_ + name; }
     std::string fresh(const std::string &base);
     Tile stored(const Tensor &tensor) const;
+    Tile stored(const Stage &stage, const Tensor &result) const;
+    Tile in_compute_type(const Tensor &tensor, const std::vector<Expr> &index, const std::vector<std::string> &dims) const;
+    Stage keeping_rows(Stage stage) const;        // the rows that its dims ask for
+    const Stage *keeper(const Tile &tile) const;  // the stage with rows of which it is all of the flat result; null: of none
+    friend Tile flat(const Tile &tile, Span caller);
     bool flushes(DType type) const;
     Expr kept(DType type, const Expr &value) const;  // as the policy rounds to what is kept
     Tile rename_stage(const std::string &from, const std::string &to);
@@ -181,6 +206,10 @@ private:
     std::vector<Tile> bind(const std::string &scope, const Algorithm &callee, const std::optional<Repeat> &rounds,
                            const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters);
 };
+
+// A tile over rows of segments as the flat tensor that has them all: (B, R, N) as (T, N), with 0 in rows that no segment has. Computed rows
+// become a stage. UserError shape.rows where no dim is of Builder::rows.
+Tile flat(const Tile &tile, Span caller = std::source_location::current());
 
 class Builder::Suspended {
 public:

@@ -135,7 +135,7 @@ Array cut(const Array &array, Box whole, const Box &box) {
     return result;
 }
 
-// What rounds leave is known when all have run.
+// What rounds leave is known when all have run, and which rows a box has when offsets are there.
 std::map<std::string, Array> boxes_of_whole(const Algorithm &a, std::map<std::string, Array> tensors,
                                             const std::map<std::string, Scalar> &parameters, EvaluationOptions options) {
     const std::map<std::string, Box> boxes = std::exchange(options.boxes, {});
@@ -152,7 +152,8 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
     Algorithm a = inline_calls(given, keeps_repeats(given));
     check_arrays(a, tensors);
     const bool repeats = !a.calls().empty();
-    if (repeats && !options.boxes.empty()) return boxes_of_whole(a, std::move(tensors), parameters, options);
+    const bool keeps_rows = std::ranges::any_of(a.stages(), [](const Stage &stage) { return !stage.rows.empty(); });
+    if ((repeats || keeps_rows) && !options.boxes.empty()) return boxes_of_whole(a, std::move(tensors), parameters, options);
     if (repeats) a = with_round_stages(std::move(a));
     if (options.precision == Precision::f64) a = in_double(a);
     for (const Parameter &p : a.parameters) {

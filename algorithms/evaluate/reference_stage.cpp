@@ -46,7 +46,17 @@ void StageRunner::set_index(const std::string &dim, int64_t index) { frame_[stat
 
 std::map<std::string, Array> StageRunner::take() { return std::move(arrays_); }
 
-Tape StageRunner::compile(const std::vector<Expr> &roots) {
+// An extent that varies with an index is that of the point, whether or not a loop over the dim is open.
+Expr StageRunner::with_sizes(const Expr &root) const {
+    return rewrite(root, [&](const Expr &e) -> Expr {
+        const Dim *d = e.kind() == ExprKind::extent ? a_.find_dim(e->name) : nullptr;
+        return d && d->size.defined() && !variables_in(d->size).empty() ? max(with_sizes(d->size), Expr(0)) : Expr();
+    });
+}
+
+Tape StageRunner::compile(const std::vector<Expr> &declared) {
+    std::vector<Expr> roots;
+    for (const Expr &e : declared) roots.push_back(with_sizes(e));
     TapeResolver resolver;
     resolver.slot = [&](const Expr &leaf) {
         switch (leaf.kind()) {
@@ -132,6 +142,31 @@ int64_t StageRunner::position(const Loops &loops) {
     for (const Loop &l : loops) {
         const Interval range = range_of(l);
         p = p * (range.hi - range.lo + 1) + frame_[static_cast<size_t>(l.index)].integer - range.lo;
+    }
+    return p;
+}
+
+void StageRunner::keep_rows(const Stage &stage) {
+    axes_.clear(), firsts_.reset();
+    if (stage.rows.empty()) return;
+    const std::set<std::string> parents = parents_of(stage);
+    std::vector<Expr> firsts;
+    for (const std::string &d : stage.dims) {
+        if (parents.count(d)) continue;
+        const Rows *rows = rows_of(stage, d);
+        axes_.push_back({dims_.at(d), dims_.at(rows ? rows->flat : d) + 1, rows ? static_cast<int>(firsts.size()) : -1});
+        if (rows) firsts.push_back(rows->first);
+    }
+    firsts_ = compile(firsts);
+}
+
+int64_t StageRunner::element(const Loops &points) {
+    if (!firsts_) return position(points);
+    firsts_->run(frame_.data(), views_.data());
+    int64_t p = 0;
+    for (const Axis &axis : axes_) {
+        const int64_t first = axis.first < 0 ? 0 : frame_[static_cast<size_t>(firsts_->result(static_cast<size_t>(axis.first)))].integer;
+        p = p * frame_[static_cast<size_t>(axis.extent)].integer + first + frame_[static_cast<size_t>(axis.index)].integer;
     }
     return p;
 }
@@ -262,7 +297,7 @@ void StageRunner::run(const Stage &stage, const Reduce &reduce) {
             each(inner, 0, [&] {
                 if (holds()) absorb(fold, 0);
             });
-            store(fold, 0, row++);
+            store(fold, 0, firsts_ ? element(outer) : row++);
         });
         return;
     }
@@ -299,9 +334,9 @@ void StageRunner::run(const Stage &stage, const Scan &scan) {
             frame_[static_cast<size_t>(along[0].index)].integer = forward ? i : extent - 1 - i;
             if (!tests.empty()) begins.run(frame_.data(), views_.data());
             if (!tests.empty() && frame_[static_cast<size_t>(begins.result(0))].integer) reset(fold, 1);
-            if (!scan.inclusive) store(fold, 0, position(all));
+            if (!scan.inclusive) store(fold, 0, element(all));
             absorb(fold, 0);
-            if (scan.inclusive) store(fold, 0, position(all));
+            if (scan.inclusive) store(fold, 0, element(all));
         }
     });
 }
@@ -310,7 +345,7 @@ namespace {
 
 // Where a value of a Map goes: the next element of a result, or an element of a state.
 struct Destination {
-    std::byte *next = nullptr;  // of a result; null: there is none
+    std::byte *next = nullptr;  // of a result, whose first it is where rows are kept; null: there is none
     TensorView state;
     std::vector<int64_t> index;
 };
@@ -335,13 +370,18 @@ void StageRunner::run(const Stage &stage, const Map &map) {
     }
     // What is read of a state is as it was before the first point.
     for (auto &[state, array] : before) views_[static_cast<size_t>(ids_.at(state))].data = array.data.data();
-    each(points_of(stage), 0, [&] {
+    const Loops points = points_of(stage);
+    each(points, 0, [&] {
+        const int64_t row = firsts_ ? element(points) : 0;
         for (size_t i = 0; i < tapes.size(); i++) {
             tapes[i].run(frame_.data(), views_.data());
             const Register value = frame_[static_cast<size_t>(left_) + i] = frame_[static_cast<size_t>(tapes[i].result(0))];
             Destination &target = targets[i];
             const DType type = map.values[i].value.type();
-            if (target.next) store_register(type, target.next, value), target.next += size_of(type);
+            if (target.next) {
+                store_register(type, target.next + row * size_of(type), value);
+                if (!firsts_) target.next += size_of(type);
+            }
             if (!map.values[i].to) continue;
             for (size_t d = 0; d < target.index.size(); d++) target.index[d] = frame_[static_cast<size_t>(tapes[i].result(d + 1))].integer;
             store_register(target.state.dtype, target.state.address(target.index.data()), value);
@@ -355,7 +395,8 @@ void StageRunner::add_result(const Stage &stage, const Tensor &result) {
     const Loops points = points_of(stage);
     std::vector<int64_t> extents, first, end;
     for (size_t i = 0; i < result.dims.size(); i++) {
-        const Interval range = i < points.size() ? range_of(points[i]) : Interval{0, this->points({result.dims[i]}) - 1};
+        const bool is_of_box = i < points.size() && stage.rows.empty();
+        const Interval range = is_of_box ? range_of(points[i]) : Interval{0, this->points({result.dims[i]}) - 1};
         first.push_back(range.lo), end.push_back(range.hi + 1), extents.push_back(std::max<int64_t>(range.hi - range.lo + 1, 0));
     }
     add(result.name, Array(result.dtype, extents));
@@ -373,6 +414,7 @@ void StageRunner::run(const Stage &stage) {
         add_result(stage, t);
         results_.push_back(&arrays_.at(t.name));
     }
+    keep_rows(stage);
     std::visit([&](const auto &body) { run(stage, body); }, stage.body);
 }
 

@@ -47,7 +47,8 @@ private:
         std::vector<std::vector<Register>> values;  // of each part: for every place, as many as its group has points
     };
 
-    Tape compile(const std::vector<Expr> &roots);
+    Expr with_sizes(const Expr &root) const;
+    Tape compile(const std::vector<Expr> &declared);
     Loops loops_of(const std::vector<std::string> &dims);
     Loops points_of(const Stage &stage, const std::string &but = "");  // over its box, without one dim
     Interval range_of(const Loop &loop) const;                         // of its indices, once it is entered; hi < lo: none
@@ -57,6 +58,8 @@ private:
     void each(const Loops &loops, size_t depth, const Body &body);
     int64_t position(const Loops &loops);  // row-major, of the current indices
     int64_t points(const std::vector<std::string> &dims);
+    void keep_rows(const Stage &stage);    // of the running stage
+    int64_t element(const Loops &points);  // in results, without extra dims of parts: of the current indices
     void evaluate_sizes();
 
     Fold make_fold(const Monoid &monoid, const std::vector<Expr> &inputs);
@@ -82,6 +85,13 @@ private:
     bool is_limited_ = false;
     std::map<std::string, Box> boxes_;  // by stage
     const Monoid *monoid_ = nullptr;    // of the running stage
+    // The axes of its results where it keeps rows; without any they are the points, in order.
+    struct Axis {
+        int index, extent;  // registers
+        int first = -1;     // of Rows: the result of firsts_ that is added
+    };
+    std::vector<Axis> axes_;
+    std::optional<Tape> firsts_;
 };
 
 }  // namespace tessera

@@ -51,6 +51,16 @@ void Bounds::set_parameter(const Parameter &parameter) {
     change().parameters[parameter.name] = {std::max(all.lo, declared.lo), std::min(all.hi, declared.hi)};
 }
 
+void Bounds::set_ascending(const Ascending &tensor) { change().ascending[tensor.tensor] = tensor; }
+
+const Ascending *Bounds::ascending(const Expr &atom) const {
+    if (known_->ascending.empty() || atom.kind() != ExprKind::cast || atom.type() != DType::index) return nullptr;
+    const Expr &element = atom->args[0];
+    if (element.kind() != ExprKind::load || element->guarded || element->args.size() != 1) return nullptr;
+    const auto it = known_->ascending.find(element->name);
+    return it == known_->ascending.end() ? nullptr : &it->second;
+}
+
 Interval Bounds::known_parameter(const std::string &name) const {
     const auto it = known_->parameters.find(name);
     return it == known_->parameters.end() ? Interval{} : it->second;

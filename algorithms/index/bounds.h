@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/index/ascending.h"
 #include "algorithms/index/linear.h"
 #include "algorithms/ir/algorithm.h"
 
@@ -36,6 +37,8 @@ public:
     void set_dim(const Dim &dim);
     // A parameter: its declared range.
     void set_parameter(const Parameter &parameter);
+    // The elements of a tensor of one axis do not decrease along it, and lie in 0 ..= most.
+    void set_ascending(const Ascending &tensor);
     // A condition that holds: lt, le, eq on index expressions, `e % c == 0`, and any `&` of these; others are kept as they
     // are and prove only themselves.
     void assume(const Expr &condition);
@@ -63,6 +66,8 @@ public:
     bool assumed(const Expr &condition) const;
     Interval known(const Expr &atom) const;  // from facts about this atom alone
     Interval known_parameter(const std::string &name) const;
+    // What is known of the tensor that index(load(tensor, i)) reads, if it ascends; null for any other atom.
+    const Ascending *ascending(const Expr &atom) const;
     int64_t known_multiple(const Expr &atom) const;
     // Where answers about an expression of these variables are kept (Expr::Node::variables).
     Answers &answers(uint64_t variables) const;
@@ -82,6 +87,7 @@ private:
         std::vector<std::pair<Expr, Interval>> atoms;
         std::vector<std::pair<Expr, int64_t>> multiples;
         std::vector<Expr> opaque;
+        std::map<std::string, Ascending> ascending;
         uint64_t variables = 0;  // the bits of those that any of it speaks of
     };
     struct Variable;

@@ -65,6 +65,7 @@ private:
     bool by_size(const Factored &s, const Facts &facts, int uses);
     bool by_variable(const Factored &s, const Facts &facts, int uses);
     bool by_range(const Factored &s, const Facts &facts, int uses);
+    bool by_ascending(const Linear &x, const Facts &facts, int uses);
     Facts with(Facts facts, Linear fact) {
         made.push_back(std::move(fact));
         facts.push_back(&made.back());
@@ -140,7 +141,29 @@ bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
         if (by_atom(s, facts, uses)) return true;
         if (kind != &Prover::cancelling) return false;  // what only might cancel is no loss
     }
-    return false;
+    return by_ascending(x, facts, uses);
+}
+
+// Elements of a tensor that ascends: a later one less an earlier one is 0 or more, and each has its ends.
+bool Prover::by_ascending(const Linear &x, const Facts &facts, int uses) {
+    auto read = [&](const Linear::Term &t) { return t.factors.size() == 1 ? b.ascending(t.factors[0]) : nullptr; };
+    auto element = [](const Linear::Term &t, int64_t times) { return Linear::atom(t.factors[0]) * times; };
+    const Linear::Term *some = nullptr;
+    for (const Linear::Term &later : x.terms) {
+        const Ascending *tensor = read(later);
+        if (!tensor) continue;
+        some = &later;
+        for (const Linear::Term &earlier : x.terms) {
+            if (later.coefficient < 0 || earlier.coefficient > 0 || read(earlier) != tensor) continue;
+            const auto index = [](const Linear::Term &t) { return t.factors[0]->args[0]->args[0]; };
+            if (!nonnegative(form(index(later)) - form(index(earlier)), facts, uses)) continue;
+            const int64_t times = std::min(later.coefficient, -earlier.coefficient);
+            if (nonnegative(x - element(later, times) + element(earlier, times), facts, uses)) return true;
+        }
+    }
+    if (!some) return false;
+    const Linear end = some->coefficient > 0 ? Linear(0) : form(read(*some)->most) * some->coefficient;
+    return nonnegative(x - element(*some, some->coefficient) + end, facts, uses);
 }
 
 // x >= 0 follows from p*x - q*fact >= 0 for p, q > 0; those that cancel a term are worth a try. What leaves the fewest

@@ -93,6 +93,7 @@ Linear Eliminator::bound_atom(const Expr &f, int direction) {
     }
     if (f.kind() == ExprKind::bounded && range_of(form(f->args[2]) - form(f->args[1]), b).lo >= 1)
         return direction > 0 ? bound(form(f->args[2]), direction) - Linear(1) : bound(form(f->args[1]), direction);
+    if (const Ascending *tensor = b.ascending(f)) return direction > 0 ? form(tensor->most) : Linear(0);
     int64_t end = direction > 0 ? range.hi : range.lo;
     if (end >= Interval::unbounded || end <= -Interval::unbounded) throw Unknown{};
     return Linear(end);

@@ -151,6 +151,7 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
         i = range_of_type(e->args[0].type());
         if (e->args[0].kind() == ExprKind::parameter && (e.type() == DType::index || e.type() == DType::i64))
             i = meet(i, b.known_parameter(e->args[0]->name));
+        if (const Ascending *tensor = b.ascending(e)) i = meet(i, {0, range_of_expr(tensor->most, b).hi});
         break;
     case ExprKind::parameter: i = meet(range_of_type(e.type()), b.known_parameter(e->name)); break;
     case ExprKind::bounded: i = remembered(&Bounds::Answers::ranges, e, b, range_of_bounded); break;

@@ -89,13 +89,26 @@ std::vector<std::string> names_of_results(const Stage &stage) {
     return names;
 }
 
+// Without the extra dims of parts.
+static std::vector<std::string> axes_of_results(const Stage &stage) {
+    if (stage.rows.empty()) return stage.dims;
+    const std::set<std::string> parents = parents_of(stage);
+    std::vector<std::string> axes;
+    for (const std::string &d : stage.dims) {
+        if (parents.count(d)) continue;
+        const Rows *rows = rows_of(stage, d);
+        axes.push_back(rows ? rows->flat : d);
+    }
+    return axes;
+}
+
 std::vector<Tensor> results_of(const Stage &stage) {
-    const std::vector<std::string> names = names_of_results(stage);
+    const std::vector<std::string> names = names_of_results(stage), axes = axes_of_results(stage);
     std::vector<Tensor> results;
     auto add = [&](size_t i, DType dtype, const std::vector<std::string> &own_dims) {
         if (i >= names.size() || names[i].empty()) return;
         Tensor &t = results.emplace_back();
-        t.name = names[i], t.dtype = dtype, t.dims = stage.dims;
+        t.name = names[i], t.dtype = dtype, t.dims = axes;
         t.dims.insert(t.dims.end(), own_dims.begin(), own_dims.end());
     };
     if (auto *map = std::get_if<Map>(&stage.body)) {
@@ -181,11 +194,13 @@ Fold fold_of(const Stage &stage) {
 std::vector<Expr> expressions_of(const Stage &stage) {
     std::vector<Expr> all;
     std::visit([&](const auto &body) { each_expression(body, [&](const Expr &e) { all.push_back(e); }); }, stage.body);
+    for (const Rows &rows : stage.rows) all.push_back(rows.first);
     return all;
 }
 
 Stage map_expressions(Stage stage, const ChangeExpr &change) {
     std::visit([&](auto &body) { each_expression(body, [&](Expr &e) { e = change(e); }); }, stage.body);
+    for (Rows &rows : stage.rows) rows.first = change(rows.first);
     return stage;
 }
 

@@ -3,7 +3,7 @@
 //   Algorithm := name, dims, parameters (with ranges), tensors (inputs, states, constants), [Step], outputs, numerics
 //   Step      := Stage | Call
 //   Dim       := fixed(n) | symbolic, constraints | derived(Expr)        derived covers ragged and counted dims
-//   Stage     := name, [Dim], Map | Reduce | Scan, names of results
+//   Stage     := name, [Dim], Map | Reduce | Scan, names of results, [Rows]
 //   Call      := scope, callee Algorithm, views of tensors, rounds?
 //
 // Within a stage the variable named like a dim is that dim's index. A tensor's element (i, j) is load(tensor, {i, j}).
@@ -34,7 +34,8 @@ struct Dim {
     DimKind kind = DimKind::symbolic;
     int64_t value = 0;  // fixed
     // derived: an index expression over extents, parameters, indices of outer dims and loads. A dim whose size uses an
-    // index is ragged: it varies with that outer dim and can be reduced or mapped over only inside it.
+    // index is ragged: it varies with that outer dim and can be reduced or mapped over only inside it. It is an axis of no tensor: see
+    // Rows.
     Expr size;
     int64_t multiple_of = 1;  // symbolic
     int64_t min = 0, max = INT32_MAX;
@@ -172,14 +173,23 @@ struct Scan {
     Expr segments = {};
 };
 
+// Where results keep a ragged dim of their stage: along an axis of the extent of `flat`, at `first` + its index. `first` uses the indices
+// of the dim's parents, other dims of the stage. The rows of all parents lie one behind another along the axis, so results have no axis of
+// the parents themselves: over (B, R, N) with R's rows in T a result is [T, N]. Elements that no point of the stage has are 0.
+struct Rows {
+    std::string dim, flat;
+    Expr first;
+};
+
 struct Stage {
     std::string name;
-    std::vector<std::string> dims;  // outermost first; also the storage order of its result
+    std::vector<std::string> dims;  // outermost first; also the storage order of its result, but for what `rows` says
     std::variant<Map, Reduce, Scan> body;
     // The names of its results, one for each value or part: "" where a value is only used by later ones, or written. Empty: a single
     // result is named like the stage, one of several "<stage>.<part>".
     std::vector<std::string> results = {};
     Span span = {};
+    std::vector<Rows> rows = {};  // one for each ragged dim that its results keep
 };
 
 struct Algorithm;
@@ -354,6 +364,17 @@ struct Algorithm {
 Span declared_at(const Algorithm &algorithm, const std::string &name);
 // The tensors that a stage defines. What is written to a state is none.
 std::vector<Tensor> results_of(const Stage &stage);
+// How a stage keeps a dim; null: as it is, or it is a parent.
+const Rows *rows_of(const Stage &stage, const std::string &dim);
+// The dims that have no axis in results, as others' rows lie one behind another over them.
+std::set<std::string> parents_of(const Stage &stage);
+// The dims of a result with the stage's own in place of the axes that keep them: what names its elements by points.
+std::vector<std::string> point_dims(const Stage &stage, const Tensor &result);
+// The index in a result of the element at a point: an index for each of its point_dims, in order.
+std::vector<Expr> element_of(const Stage &stage, const std::vector<Expr> &point);
+// The point of an element of a result: what gives that index by element_of. Nothing where the index does not say it: a row of a segment is
+// made[b] + r, and a plain row of the flat axis may be of any segment.
+std::optional<std::vector<Expr>> point_of(const Stage &stage, const std::vector<Expr> &index);
 // By value or part, "" where there is no result of it.
 std::vector<std::string> names_of_results(const Stage &stage);
 std::vector<Effect> effects_of(const Algorithm &algorithm);
@@ -371,7 +392,8 @@ const Stage *defining_stage(const Algorithm &algorithm, const std::string &tenso
 // (support/containers/alternatives.h).
 
 using ChangeExpr = std::function<Expr(const Expr &)>;
-// Every expression of a stage (values, inputs, where, at, indices). Its monoid's are not: they are over elements, not over points.
+// Every expression of a stage (values, inputs, where, at, indices, first rows). Its monoid's are not: they are over elements, not over
+// points.
 std::vector<Expr> expressions_of(const Stage &stage);
 // The stage with each of these changed.
 Stage map_expressions(Stage stage, const ChangeExpr &change);

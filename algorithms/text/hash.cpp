@@ -263,6 +263,7 @@ private:
     std::string stage_text(const Stage &stage, const Versions &versions) {
         Seen seen;
         std::string text = dim_list(stage.dims);
+        for (const Rows &r : stage.rows) text += " rows " + dim(r.dim) + " " + dim(r.flat) + " " + expr(r.first, versions, seen);
         return std::visit(
             Overloaded{
                 [&](const Map &m) {

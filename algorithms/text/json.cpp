@@ -100,6 +100,7 @@ static json write(const Stage &stage) {
                },
                stage.body);
     if (!stage.results.empty()) j["results"] = stage.results;
+    for (const Rows &r : stage.rows) j["rows"].push_back({{"dim", r.dim}, {"flat", r.flat}, {"first", to_json(r.first)}});
     return j;
 }
 

@@ -314,7 +314,7 @@ private:
     }
 
     Stage read_stage(const JsonReader &r) const {
-        r.only({"name", "dims", "map", "reduce", "scan", "update", "values", "results"});
+        r.only({"name", "dims", "map", "reduce", "scan", "update", "values", "results", "rows"});
         Stage stage;
         stage.name = r.at("name").text();
         stage.dims = texts(r.find("dims"));
@@ -329,6 +329,18 @@ private:
             stage.body = std::move(map), bodies++;
         }
         if (auto results = r.find("results")) stage.results = results->texts();
+        if (auto all = r.find("rows"))
+            for (const JsonReader &rows : all->items()) {
+                rows.only({"dim", "flat", "first"});
+                stage.rows.push_back({rows.at("dim").text(), rows.at("flat").text(), expr(rows.at("first"))});
+                if (!std::count(stage.dims.begin(), stage.dims.end(), stage.rows.back().dim))
+                    rows.fail("json.value",
+                              "the stage has no dim '" + rows.at("dim").quotable() + "'; its dims are " + join(stage.dims) + ".");
+                for (const std::string &parent : variables_in(stage.rows.back().first))
+                    if (!std::count(stage.dims.begin(), stage.dims.end(), parent))
+                        rows.fail("json.value",
+                                  "\"first\" uses the index of '" + parent + "', and the dims of the stage are " + join(stage.dims) + ".");
+            }
         if (bodies != 1)
             r.fail("json.value", "a stage has one of map, values, reduce, scan and update, got " + std::to_string(bodies) + " of them.");
         return stage;

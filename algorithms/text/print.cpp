@@ -121,7 +121,9 @@ public:
         SharedText line(expressions);
         const std::string head = stage.name + "[" + list(stage.dims) + "]: ", results = list(stage.results);
         const std::string body = std::visit([&](const auto &body) { return body_text(body, line); }, stage.body);
-        return line.finish("  ", head + body + (results.empty() ? "" : " as " + results));
+        std::vector<std::string> rows;
+        for (const Rows &r : stage.rows) rows.push_back(r.dim + " in " + r.flat + " from " + line(r.first));
+        return line.finish("  ", head + body + (results.empty() ? "" : " as " + results) + (rows.empty() ? "" : " rows " + list(rows)));
     }
 
     std::string call_text(const Call &call) {

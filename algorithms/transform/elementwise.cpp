@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "algorithms/ir/rows.h"
 #include "algorithms/transform/inline_calls.h"
 #include "support/text/error.h"
 
@@ -100,6 +101,7 @@ void check_elementwise(const Algorithm &given) {
 
 Algorithm elementwise_over_rows(const Algorithm &given, const std::set<std::string> &repeated) {
     check_elementwise(given);
+    refuse_rows(given, "a kernel over rows and columns");
     Algorithm a = inline_calls(given);
     std::set<std::string> taken;
     std::vector<Dim> kept;  // those of tables

@@ -4,6 +4,7 @@
 
 #include "algorithms/functions/conversions.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/ir/rows.h"
 #include "algorithms/transform/inline_calls.h"
 #include "support/text/error.h"
 
@@ -210,6 +211,7 @@ bool has_half_bytes(const Algorithm &a) {
 }
 
 Algorithm in_bytes(const Algorithm &algorithm) {
+    if (has_half_bytes(algorithm)) refuse_rows(algorithm, "a form with two elements in a byte");
     return has_half_bytes(algorithm) ? InBytes(with_halves_inlined(algorithm)).run() : algorithm;
 }
 

@@ -78,6 +78,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         stage.name = scoped(stage.name);
         if (!stage.results.empty() || results != names_of_results(stage)) stage.results = std::move(results);
         rename_dims(stage.dims);
+        for (Rows &rows : stage.rows) rows.dim = dim_names.at(rows.dim), rows.flat = dim_names.at(rows.flat);
         std::visit(Overloaded{
                        [&](Map &b) {
                            for (Value &v : b.values)

@@ -160,7 +160,7 @@ Expr taken_out(Reduce &fold, const Algorithm &a) {
 // Whether what a stage gives is read by stages over as many dims alone, as it is.
 bool is_read_by_stages_alone(const Algorithm &a, const Stage &stage) {
     const std::string &name = stage.name;
-    if (results_of(stage).size() != 1 || results_of(stage)[0].name != name || a.checks.count(name)) return false;
+    if (!stage.rows.empty() || results_of(stage).size() != 1 || results_of(stage)[0].name != name || a.checks.count(name)) return false;
     if (std::find(a.outputs.begin(), a.outputs.end(), name) != a.outputs.end()) return false;
     for (const Call &call : a.calls()) {
         for (const auto &[own, view] : call.tensors)

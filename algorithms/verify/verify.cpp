@@ -39,6 +39,16 @@ bool VerifyScope::ragged(const Dim &d) const {
     return varies;
 }
 
+Bounds VerifyScope::facts(const std::vector<std::string> &inside) const {
+    Bounds b(this->dims, parameters);
+    for (const Ascending &tensor : ascending) b.set_ascending(tensor);
+    for (const std::string &d : inside) {
+        b.set(d, 0, extent(d) - 1);
+        b.assume(extent(d) >= 1);  // there is a point
+    }
+    return b;
+}
+
 void verify_name(const VerifyScope &scope, const std::string &what, const std::string &name) {
     auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
     auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -247,6 +257,7 @@ void Verifier::verify() {
     Algorithm flat = a_.calls().empty() ? a_ : inline_calls(a_);
     check_inner_names(flat);
     scope_.dims = flat.dims;
+    scope_.ascending = ascending_results(flat);
     verify_constraints(scope_);
     for (const Tensor &t : a_.tensors) check_tensor(t);
 

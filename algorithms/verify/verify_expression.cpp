@@ -33,7 +33,7 @@ class Checker {
 public:
     Checker(const VerifyScope &scope, const std::string &subject, const std::vector<std::string> &dims)
         : scope_(scope), subject_(subject), dims_(dims) {}
-    Bounds facts() const;
+    Bounds facts() const { return scope_.facts(dims_); }
     void check(const Expr &e, const Bounds &facts);
     void inside(const Tensor &tensor, const std::vector<Expr> &index, const Bounds &facts) const;
 
@@ -57,15 +57,6 @@ private:
     const std::string &subject_;
     const std::vector<std::string> &dims_;
 };
-
-Bounds Checker::facts() const {
-    Bounds b(scope_.dims, scope_.parameters);
-    for (const std::string &d : dims_) {
-        b.set(d, 0, extent(d) - 1);
-        b.assume(extent(d) >= 1);  // there is a point
-    }
-    return b;
-}
 
 void Checker::check(const Expr &e, const Bounds &facts) {
     Scan scan{facts, {}};

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
+#include "algorithms/index/bounds.h"
 
 namespace tessera {
 
@@ -16,12 +16,15 @@ struct VerifyScope {
     std::vector<Parameter> parameters;
     std::map<std::string, Tensor> tensors;  // all that can be loaded somewhere
     std::set<std::string> made;             // those of them that are there now
+    std::vector<Ascending> ascending = {};  // of them
 
     [[noreturn]] void fail(const std::string &rule, const std::string &subject, const std::string &message) const;
     const Dim *find(const std::string &dim) const;
     // The dim, or an error that lists the dims.
     const Dim &dim(const std::string &name, const std::string &subject) const;
     bool ragged(const Dim &dim) const;  // its size uses an index
+    // Where the indices of these dims are defined, and each has a point.
+    Bounds facts(const std::vector<std::string> &dims) const;
 };
 
 // Checks names, types, ranks and bounds of an expression of `subject`, outside of any monoid, over the indices of `dims`

@@ -23,6 +23,7 @@ public:
 
 private:
     void check_dims(const Names &outer, const Names &dims) const;  // of loops inside `outer`
+    void check_rows(const Rows &rows) const;
     void check_axes(const Names &dims) const;
     void check_fold(const Monoid &monoid, const std::vector<Expr> &inputs, const Names &points) const;
     void check_inputs_of_parts(const Monoid &monoid, const std::vector<Expr> &inputs) const;
@@ -42,6 +43,7 @@ private:
 
 void StageChecker::check() {
     check_dims({}, stage_.dims);
+    for (const Rows &rows : stage_.rows) check_rows(rows);
     if (!results_of(stage_).empty()) check_axes(stage_.dims);
     check_names_of_results();
     std::visit([&](const auto &body) { check_body(body); }, stage_.body);
@@ -64,9 +66,48 @@ void StageChecker::check_dims(const Names &outer, const Names &dims) const {
 
 void StageChecker::check_axes(const Names &dims) const {
     for (const std::string &d : dims)
-        if (scope_.ragged(scope_.dim(d, stage_.name)))
+        if (scope_.ragged(scope_.dim(d, stage_.name)) && !rows_of(stage_, d))
             fail("ragged", "its result would have the ragged dim '" + d + "' as an axis; reduce over '" + d +
-                               "', or map over the flat dim that it divides.");
+                               "', map over the flat dim that it divides, or keep its rows there (Builder::rows).");
+}
+
+// That every row has an element of its own, whatever data says.
+void StageChecker::check_rows(const Rows &rows) const {
+    const Names &dims = stage_.dims;
+    const std::string subject = "the rows of '" + rows.dim + "' ";
+    if (scatters(stage_))
+        fail("ragged", subject + "cannot be kept by a fold to computed positions; let it fold to the flat dim '" + rows.flat + "'.");
+    if (!std::count(dims.begin(), dims.end(), rows.dim) || rows_of(stage_, rows.dim) != &rows)
+        fail("ragged", subject + "are to be kept once, by a stage that has the dim; its dims are " + join(dims) + ".");
+    if (scope_.ragged(scope_.dim(rows.flat, stage_.name)))
+        fail("ragged", subject + "are to lie along '" + rows.flat + "', which is ragged itself; give a dim of one extent.");
+    expect(rows.first, DType::index, "the first of " + subject);
+    const std::set<std::string> parents = variables_in(rows.first);
+    if (parents.size() > 1) fail("ragged", subject + "have several parents, " + join({parents.begin(), parents.end()}) + "; expected one.");
+    for (const std::string &parent : parents)
+        if (!std::count(dims.begin(), dims.end(), parent) || rows_of(stage_, parent) || scope_.ragged(scope_.dim(parent, stage_.name)))
+            fail("ragged",
+                 subject + "begin where '" + parent + "' says, which is no plain dim of the stage; its dims are " + join(dims) + ".");
+    verify_expression(scope_, stage_.name, rows.first, {parents.begin(), parents.end()});
+    Names around(parents.begin(), parents.end());
+    around.push_back(rows.dim);
+    const Bounds facts = scope_.facts(around);
+    const Expr at = rows.first + variable(rows.dim);
+    for (const Expr &claim : {Expr(0) <= at, at < extent(rows.flat)})
+        if (!prove(claim, facts))
+            fail("ragged", subject + "are to lie along '" + rows.flat + "', and " + brief(claim) +
+                               " cannot be proved; make the dim by Builder::segments and rows.");
+    if (parents.empty()) return;
+    // A later parent's begin where those of all earlier ones have ended.
+    const std::string &parent = *parents.begin(), later = parent + "'";
+    Bounds both = scope_.facts({parent});
+    both.set(later, variable(parent) + 1, extent(parent) - 1);
+    const Dim &dim = scope_.dim(rows.dim, stage_.name);
+    const Expr size = dim.size.defined() ? dim.size : extent(rows.dim);
+    if (!prove(rows.first + max(size, Expr(0)) <= substitute(rows.first, {{parent, variable(later)}}), both))
+        fail("ragged", subject + "of one '" + parent +
+                           "' cannot be proved to end where those of the next begin; make the dim by "
+                           "Builder::segments and rows.");
 }
 
 void StageChecker::expect(const Expr &e, DType type, const std::string &what) const {

@@ -445,7 +445,9 @@ void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
 // For an output that no cache holds: rows, or tiles of rows, that go past the caches.
 void Sketch::ask_stream(const PlannedStage &s, const Tiles &t, Knobs &k) {
     const std::vector<std::string> &dims = s.view.stage->dims;
-    if (!s.output || !s.place.empty() || !s.view.maps || s.view.updates || dims.empty() || t.vector != dims.back()) return;
+    if (!s.view.stage->rows.empty() || !s.output || !s.place.empty() || !s.view.maps || s.view.updates || dims.empty() ||
+        t.vector != dims.back())
+        return;
     double bytes = 0;
     for (const Tensor &result : results_of(*s.view.stage)) {
         double all = static_cast<double>(size_of(result.dtype));

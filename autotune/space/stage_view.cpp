@@ -20,7 +20,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
         if (d != view.scanned) view.pure.push_back(d);
     const std::vector<Tensor> results = results_of(stage);
     for (const Tensor &t : results)
-        for (const std::string &d : t.dims)
+        for (const std::string &d : point_dims(stage, t))
             if (std::find(stage.dims.begin(), stage.dims.end(), d) == stage.dims.end() &&
                 std::find(view.extra.begin(), view.extra.end(), d) == view.extra.end())
                 view.extra.push_back(d);

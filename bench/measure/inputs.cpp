@@ -193,9 +193,10 @@ std::vector<int64_t> shape_of(const Tensor &tensor, const Extents &extents) {
     return shape;
 }
 
-// Whether the sizes of ragged dims are read from this tensor.
+// Whether the sizes of ragged dims are read from this tensor, or from what is made of its elements.
 static bool has_offsets(const TileProgram &program, const std::string &tensor) {
     bool found = false;
+    for (const Ascending &made : program.ascending) found |= made.given == tensor;
     for (const Dim &d : program.dims)
         if (d.kind == DimKind::derived)
             walk(d.size, [&](const Expr &e) { found = found || (e.kind() == ExprKind::load && e->name == tensor); });

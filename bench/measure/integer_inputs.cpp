@@ -22,8 +22,10 @@ const Expr &bare(const Expr &e) {
     return same ? bare(e->args[0]) : e;
 }
 
-// Whether the sizes of ragged dims are the distances of its elements.
+// Whether the sizes of ragged dims are the distances of its elements, or of what is made of them.
 bool has_offsets(const Algorithm &algorithm, const std::string &tensor) {
+    const std::vector<Ascending> made = ascending_results(algorithm);
+    if (std::any_of(made.begin(), made.end(), [&](const Ascending &a) { return a.given == tensor; })) return true;
     return std::any_of(algorithm.dims.begin(), algorithm.dims.end(), [&](const Dim &d) {
         int loads = 0;
         if (d.kind == DimKind::derived) walk(d.size, [&](const Expr &e) { loads += e.kind() == ExprKind::load && e->name == tensor; });

@@ -30,7 +30,7 @@ bool has_no_element(const Buffer &b) {
 class TileVerifier {
 public:
     TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all, std::optional<int64_t> max_steps)
-        : program(p), programs(all), dim_facts(p.dims, p.parameters) {
+        : program(p), programs(all), dim_facts(facts_of(p)) {
         if (max_steps) dim_facts.limit(*max_steps);
         facts = dim_facts;
         gpu = names_gpu(p.target);

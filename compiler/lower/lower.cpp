@@ -14,6 +14,7 @@
 #include "compiler/rewrite/join.h"
 #include "compiler/rewrite/order.h"
 #include "compiler/rewrite/prepack_calls.h"
+#include "compiler/rewrite/rests.h"
 #include "compiler/rewrite/split.h"
 #include "runtime/abi/tessera.h"
 #include "schedules/knobs/directives.h"
@@ -83,6 +84,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "take operands packed ahead of time", a);
     a = insert_packs(std::move(a), stages, mapping.pack_lanes());
     show_step(observer, "pack operands at loops", a);
+    a = with_dims_of_rests(std::move(a));
     // Definitions of functions may share otherwise than what they are put into.
     if (form == FunctionForm::defined) a = with_shared_expressions(expanded(std::move(a)));
     show_step(observer, "put in what functions are defined as", a);

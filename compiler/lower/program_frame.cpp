@@ -55,12 +55,14 @@ TileProgram program_frame(const Algorithm &declared, const Algorithm &a, const K
         const std::string &name = argument.packed ? argument.packed->operand.name : argument.tensor.name;
         if (const auto half = a.half_bytes.find(name); half != a.half_bytes.end()) argument.half_bytes = half->second;
     }
+    program.ascending = ascending_results(kept.algorithm);
     add_carried_dims(program, a);
     return program;
 }
 
 Scope scope_of(const Lowering &lowering, const TileProgram &frame) {
     Scope scope(lowering.algorithm.dims, lowering.algorithm.parameters);
+    for (const Ascending &tensor : frame.ascending) scope.facts.set_ascending(tensor);
     for (const Argument &a : frame.arguments) scope.store(a.tensor.name, stored_argument(lowering, scope, a.tensor, a.packed.has_value()));
     for (const Tensor &t : frame.constants) scope.store(t.name, stored_argument(lowering, scope, t, false));
     return scope;

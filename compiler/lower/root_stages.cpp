@@ -39,6 +39,19 @@ static Knobs knobs_of_begin(const Knobs &stated, const Stage &begin) {
     return k;
 }
 
+// What writes 0 to elements of its results that no point of the stage has.
+static Built rests(const Lowering &lowering, const Stage &stage, const Scope &scope, Names &names) {
+    Built built;
+    const auto found = lowering.rests.find(&stage);
+    if (found == lowering.rests.end()) return built;
+    for (const auto &rest : found->second) {
+        const Pieces all = whole_pieces(lowering, *rest, scope);
+        const Knobs stated = knobs_of_begin(lowering.knobs(stage.name), *rest);
+        built += build_nest(lowering, root_nest(lowering, *rest, stated, all), all, scope, names);
+    }
+    return built;
+}
+
 // What an in-place fold begins with.
 static Built begin(const Lowering &lowering, const InPlaceFold &fold, const Scope &scope, Names &names) {
     const Pieces all = whole_pieces(lowering, fold.begin, scope);
@@ -50,10 +63,11 @@ static Built loops_at_root(const Lowering &lowering, const Stage &stage, const S
     const Stage &own = scatters(stage) ? lowering.in_place.at(&stage)->step : stage;
     const Pieces pieces = whole_pieces(lowering, own, scope);
     const StageNest nest = root_nest(lowering, own, pieces);
-    Built built;
+    Built built = rests(lowering, stage, scope, names);
     if (scatters(stage)) built += begin(lowering, *lowering.in_place.at(&stage), scope, names);
     const std::vector<Owned> beside = owned_in(lowering, nest);
     check_order_beside(lowering, nest, beside);
+    for (const Owned &owned : beside) built += rests(lowering, *owned.stage, scope, names);
     for (const Owned &owned : beside)
         if (owned.accumulates) built += begin(lowering, *lowering.in_place.at(owned.stage), scope, names);
     return built += build_nest(lowering, nest, pieces, scope, names);

@@ -87,7 +87,7 @@ private:
                 result.axes[a] = {i, known(at_round(parts->steps[a], round))};
             }
         }
-        result.first = locate(*where, result.first, scope_.facts);
+        result.first = locate(*where, index_along(*where, result.first), scope_.facts);
         if (rank > 0 && !(result.axes.back().of + 1 == result.first.size() && result.axes.back().step.is_constant(1)))
             refuse("takes a view of '" + of.tensor +
                    "' along which adjacent elements are not adjacent in memory, and kernels want them so; make a stage of it" + remedy());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/functions/conversions.h"
+#include "algorithms/index/own_point.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -43,6 +44,8 @@ static void check_inlined(const Stage &stage, const Extents &sizes) {
             stage.name, size, max_inlined, largest));
 }
 
+static std::vector<Expr> index_of_load(const Expr &load) { return {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}; }
+
 Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
     if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return is_inlined(s.second); })) return result;
     const std::vector<Step> declared = std::exchange(result.steps, {});
@@ -52,13 +55,19 @@ Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
         return rewrite(root, [&](const Expr &n) -> Expr {
             if (n.kind() != ExprKind::load || !inlined.count(n->name)) return {};
             const Stage &s = inlined.at(n->name);
+            const std::vector<Expr> index = index_of_load(n), own = own_point(result, s, index);
+            if (own.empty() && !s.dims.empty())
+                throw UserError("schedule.inline",
+                                s.name +
+                                    ": cannot be inlined: what loads it reads rows of its flat axis, which may be of any "
+                                    "segment or of none. Place it at root.");
             std::map<std::string, Expr> point;
-            for (size_t i = 0; i < s.dims.size(); i++) point[s.dims[i]] = n->args[i];
+            for (size_t i = 0; i < s.dims.size(); i++) point[s.dims[i]] = own[i];
             Expr value = substitute(*only_value(s), point);
             if (!n->guarded) return value;
             // What the value loads may be outside of its tensors where the guard fails.
-            const Expr &guard = n->args[s.dims.size()];
-            return select(guard, read_where(value, guard), n->args[s.dims.size() + 1]);
+            const Expr &guard = n->args[index.size()];
+            return select(guard, read_where(value, guard), n->args[index.size() + 1]);
         });
     };
     for (const Step &step : declared) {

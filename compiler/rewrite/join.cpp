@@ -81,6 +81,11 @@ void check_own_dims(const Stage &host, const std::vector<Stage> &members) {
                "its part '" + met->part + "' has the dim '" + met->dim + "' of its own, which one of them goes over. Place it at root.");
 }
 
+void check_rows(const Stage &member, const Stage &host) {
+    for (const Stage *stage : {&member, &host})
+        if (!stage->rows.empty()) refuse(member.name, host.name, "'" + stage->name + "' keeps rows of segments. Place it at root.");
+}
+
 // ---- Maps
 
 class JoinedMap {
@@ -88,6 +93,7 @@ public:
     JoinedMap(const Algorithm &algorithm, const Stage &host) : algorithm_(algorithm), host_(host) {}
 
     void add(const Stage &member) {
+        check_rows(member, host_);
         const std::vector<std::string> names = names_of_results(member);
         const std::vector<Value> &values = std::get<Map>(member.body).values;
         const size_t offset = values_.size();
@@ -238,6 +244,7 @@ void check_apart(const std::vector<Stage> &members, const std::string &host) {
 
 Stage joined_reduces(const Stage &host, const std::vector<Stage> &members) {
     check_apart(members, host.name);
+    for (const Stage &s : members) check_rows(s, host);
     const auto &first = std::get<Reduce>(members[0].body);
     Expr common = first.where;
     for (const Stage &s : members) {
@@ -252,6 +259,7 @@ Stage joined_reduces(const Stage &host, const std::vector<Stage> &members) {
 
 Stage joined_scans(const Stage &host, const std::vector<Stage> &members) {
     check_apart(members, host.name);
+    for (const Stage &s : members) check_rows(s, host);
     const auto &first = std::get<Scan>(members[0].body);
     JoinedFold fold;
     for (const Stage &s : members) {

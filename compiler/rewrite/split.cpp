@@ -32,14 +32,16 @@ Monoid folding_parts(const Monoid &m) {
     return result;
 }
 
+Expr own_element(const Stage &stage, const Tensor &result) {
+    std::vector<Expr> point;
+    for (const std::string &d : point_dims(stage, result)) point.push_back(variable(d));
+    return load(result.name, result.dtype, element_of(stage, point));
+}
+
 // Loads of a stage's results at the point (of `dims` and each part's extra dims).
 std::vector<Expr> loads_of(const Stage &stage) {
     std::vector<Expr> loads;
-    for (const Tensor &t : results_of(stage)) {
-        std::vector<Expr> index;
-        for (const std::string &d : t.dims) index.push_back(variable(d));
-        loads.push_back(load(t.name, t.dtype, index));
-    }
+    for (const Tensor &t : results_of(stage)) loads.push_back(own_element(stage, t));
     return loads;
 }
 
@@ -136,6 +138,7 @@ private:
         for (Expr &e : partial.at) e = at_piece(e);
         if (scatters(stage)) partial.at.insert(partial.at.begin() + where_kept, variable(kept));
         Stage pieces{unused(stage.name + ".partial"), dims, partial};
+        pieces.rows = stage.rows;
         if (split.how == Split::How::online) {
             if (reduce.dims.size() != 1) refuse_split(stage.name, dim, "an online split needs a reduction over one dim.");
             batch(stage, partial, folded, stage.name + ".chunk", {kept});
@@ -145,15 +148,16 @@ private:
                 std::vector<Expr> index;
                 for (const std::string &d : dims) index.push_back(variable(d));
                 for (const std::string &d : pass.dims) index.push_back(variable(d));
-                parts.push_back(load(stage.name + ".chunk." + pass.name, reduce.monoid.parts[p].identity.type, index));
+                parts.push_back(load(stage.name + ".chunk." + pass.name, reduce.monoid.parts[p].identity.type, element_of(pieces, index)));
             }
-            stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, parts, {}, {}}});
+            stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, parts, {}, {}}, {}, {}, stage.rows});
             limit_pieces(reduce, dim, names.outer, split.size);
             return;
         }
         std::vector<Expr> loads = loads_of(pieces);
         stages.push_back(std::move(pieces));
-        stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, std::move(loads), {}, {}}});
+        stages.push_back(
+            {stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, std::move(loads), {}, {}}, {}, {}, stage.rows});
         if (!lanes) limit_pieces(reduce, dim, names.outer, split.size);
     }
 
@@ -189,19 +193,17 @@ private:
         if (m.batch.empty()) refuse_split(stage.name, dim, "the monoid '" + m.name + "' has no batch form; use chunks.");
         std::vector<std::string> outer = stage.dims;
         outer.insert(outer.end(), kept.begin(), kept.end());
-        std::vector<Tensor> made;
+        std::vector<Expr> made;
         auto resolve = [&](const Expr &value) {
             return rewrite(value, [&](const Expr &n) -> Expr {
                 if (n.kind() == ExprKind::input) return reduce.inputs[n->number];
                 if (n.kind() != ExprKind::right) return {};
-                const Tensor &t = made[n->number];
-                std::vector<Expr> index;
-                for (const std::string &d : t.dims) index.push_back(variable(d));
-                return load(t.name, t.dtype, index);
+                return made[n->number];
             });
         };
         for (const BatchPass &pass : m.batch) {
             Stage s{prefix + "." + pass.name, outer, Map{}};
+            s.rows = stage.rows;
             if (m.batch.size() == 1) s.name = prefix;
             s.dims.insert(s.dims.end(), pass.dims.begin(), pass.dims.end());
             std::vector<Expr> values;
@@ -223,7 +225,7 @@ private:
                 require(monoid, "passes fold by monoids that the verifier knows");
                 s.body = Reduce{monoid->make(values[0].type()), reduce.dims, values, reduce.where, {}};
             }
-            made.push_back(results_of(s)[0]);
+            made.push_back(own_element(s, results_of(s)[0]));
             stages.push_back(std::move(s));
         }
     }
@@ -236,6 +238,7 @@ private:
         if (declared.monoid.parts.size() != 1 || !declared.monoid.parts[0].dims.empty())
             refuse_split(stage.name, dim, "only a scan of one part can be split.");
         if (split.size < 1) refuse_split(stage.name, dim, "it needs a size of at least 1.");
+        if (!stage.rows.empty()) refuse_split(stage.name, dim, "it keeps rows of segments, whose scans are not cut.");
         const auto [outer_dim, inner_dim] = add_pieces(dim, split.size, false);
         Scan scan = declared;
         if (declared.segments.defined()) {

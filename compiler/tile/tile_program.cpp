@@ -240,6 +240,7 @@ static std::string text_after_name(const TileProgram &p) {
                half_bytes_text(a) + "\n";
     for (const Tensor &t : p.constants)
         out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
+    for (const Ascending &tensor : p.ascending) out += "  ascending " + tensor.tensor + ": 0 ..= " + to_string(tensor.most) + "\n";
     print(p.body, 1, out);
     for (const TileProgram &q : p.programs) out += to_text(q);
     return out;
@@ -251,6 +252,12 @@ std::string to_text(const TileBody &body) {
     std::string text;
     print(body, 0, text);
     return text;
+}
+
+Bounds facts_of(const TileProgram &program) {
+    Bounds facts(program.dims, program.parameters);
+    for (const Ascending &tensor : program.ascending) facts.set_ascending(tensor);
+    return facts;
 }
 
 std::string resolved_hash(const TileProgram &program) { return sha256(text_after_name(program)); }

@@ -30,7 +30,7 @@
 #include <variant>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
+#include "algorithms/index/bounds.h"
 #include "compiler/tile/kinds.h"
 #include "schedules/knobs/schedule.h"
 
@@ -165,9 +165,14 @@ struct TileProgram {
     std::vector<Parameter> parameters;
     std::vector<Argument> arguments;  // inputs, states, outputs
     std::vector<Tensor> constants;
+    // Buffers of its own whose elements ascend once they are stored: what is read off the stages that make them.
+    std::vector<Ascending> ascending = {};
     TileBody body;
     std::vector<TileProgram> programs;  // that are invoked, each after those that it invokes itself; none has any of its own
 };
+
+// What is known of its dims, parameters and buffers.
+Bounds facts_of(const TileProgram &program);
 
 template <typename T>
 std::shared_ptr<const TileNode> tile_node(T node) {

@@ -74,6 +74,7 @@ public:
         for (Dim &d : limited)
             if (d.kind == DimKind::symbolic) d.max = std::min(d.max, max_extent);
         facts_ = Bounds(limited);
+        for (const Ascending &tensor : program.ascending) facts_.set_ascending(tensor);
         for (const Dim &d : limited)
             if (d.kind == DimKind::derived && !d.size->variables && !d.size->loads) facts_.assume(d.size <= Expr(max_extent));
         for (const Parameter &p : program.parameters) {

@@ -295,6 +295,7 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
     for (Stage &s : a.stages()) {
         s = map_expressions(s, expr);
         n(s.name), all(s.dims);
+        for (Rows &rows : s.rows) n(rows.dim), n(rows.flat);
         if (auto *r = std::get_if<Reduce>(&s.body)) all(r->dims), monoid(r->monoid);
         if (auto *c = std::get_if<Scan>(&s.body)) n(c->dim), monoid(c->monoid);
         if (auto *m = std::get_if<Map>(&s.body))
@@ -380,8 +381,10 @@ struct Same {
         return (*this)(a.monoid, b.monoid) && a.dim == b.dim && a.inclusive == b.inclusive && (*this)(a.inputs, b.inputs) &&
                a.direction == b.direction && (*this)(a.segments, b.segments);
     }
+    bool operator()(const Rows &a, const Rows &b) { return a.dim == b.dim && a.flat == b.flat && (*this)(a.first, b.first); }
     bool operator()(const Stage &a, const Stage &b) {
         if (a.name != b.name || a.dims != b.dims || a.results != b.results || a.body.index() != b.body.index()) return false;
+        if (!(*this)(a.rows, b.rows)) return false;
         return std::visit([&](const auto &body) { return (*this)(body, std::get<std::decay_t<decltype(body)>>(b.body)); }, a.body);
     }
     bool operator()(const Call &a, const Call &b) {

@@ -161,8 +161,8 @@ TEST_CASE("dims: ragged ones stay inside their parent and are no axes") {
         [&](Algorithm &a) {
             a.stages()[1] = {"z", {"M", "R"}, Map{ragged(a)}};
         },
-        "ragged]: mlp.z: its result would have the ragged dim 'R' as an axis; reduce over 'R', or map over the flat dim that it "
-        "divides.");
+        "ragged]: mlp.z: its result would have the ragged dim 'R' as an axis; reduce over 'R', map over the flat dim that it "
+        "divides, or keep its rows there (Builder::rows).");
     fails(
         [&](Algorithm &a) {
             a.stages()[1] = {"z", {"N"}, Reduce{sum_monoid(f32), {"R"}, {ragged(a)}, {}, {}}};

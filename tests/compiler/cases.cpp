@@ -35,6 +35,7 @@ public:
         for (Case &c : stream_cases(L)) all.push_back(std::move(c));
         for (Case &c : beside_cases(L)) all.push_back(std::move(c));
         for (Case &c : scatter_cases(L)) all.push_back(std::move(c));
+        for (Case &c : rows_cases(L)) all.push_back(std::move(c));
         for (Case &c : repeat_cases(L)) all.push_back(std::move(c));
         for (Case &c : low_bit_cases(L)) all.push_back(std::move(c));
     }

@@ -28,6 +28,9 @@ std::vector<Case> repeat_cases(int64_t lanes);
 // Folds to computed destinations.
 std::vector<Case> scatter_cases(int64_t lanes);
 
+// Nests over rows of segments.
+std::vector<Case> rows_cases(int64_t lanes);
+
 // The same for targets that are GPUs.
 std::vector<Case> gpu_cases();
 // A CPU's schedule without what only CPUs have: threads share out what was in vectors and in register tiles.

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 #include "tests/compiler/cases.h"

@@ -190,6 +190,8 @@ void FunctionMaker::steps() {
         order_ = stage.dims;
         for (const std::string &d : folded_dims(stage)) order_.push_back(d);
         guarded("stage", [&] {
+            if (!stage.rows.empty())
+                throw Refused{"it keeps rows of segments, where data says", "Compute over the flat dim, or fold the rows"};
             for (const std::string &d : stage.dims) extent_of(d);
             std::visit(Overloaded{[&](const Map &m) { map_stage(stage, m); }, [&](const Reduce &r) { reduce_stage(stage, r); },
                                   [&](const Scan &s) { scan_stage(stage, s); }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/ir/rows.h"
 #include "algorithms/transform/as_a_call.h"
 #include "algorithms/transform/inline_calls.h"
 #include "algorithms/verify/verify_rule.h"
@@ -79,6 +80,7 @@ Request of_round(const Call &call, const RoundActivity &round) {
 }
 
 Request checked(const Algorithm &given, const By &asked) {
+    refuse_rows(given, "a derivative");
     Request request;
     request.f = with_kept_calls_alone(given);
     for (const auto &[scope, every] : asked.residuals.groups) request.f = checkpoint(request.f, scope, every);

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/ir/rows.h"
 #include "algorithms/text/json.h"
 #include "algorithms/transform/roll/chain.h"
 #include "algorithms/verify/verify.h"
@@ -381,7 +382,7 @@ private:
 }  // namespace
 
 Rolled roll_chains(const Algorithm &algorithm, const std::set<std::string> &stackable, size_t least_saved) {
-    if (algorithm.draws || algorithm.updates_state) return {algorithm, {}};
+    if (algorithm.draws || algorithm.updates_state || keeps_rows(algorithm)) return {algorithm, {}};
     return Roller(algorithm, stackable, least_saved).roll();
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "algorithms/ir/derivative_rule.h"
+#include "algorithms/ir/rows.h"
 #include "algorithms/transform/as_a_call.h"
 #include "algorithms/verify/verify.h"
 #include "runtime/abi/tessera.h"
@@ -307,6 +308,7 @@ void check_named(const Algorithm &f, const std::vector<std::string> &mapped) {
 
 Algorithm vmap(const Algorithm &f, const Dim &over, const std::vector<std::string> &mapped) {
     check_named(f, mapped);
+    refuse_rows(f, "vmap");
     if (f.find_dim(over.name))
         throw UserError("vmap.dim", f.name + ": it has a dim '" + over.name + "' already; its dims are " + join(names_of(f.dims)) + ".",
                         "Map it over a dim of another name.");

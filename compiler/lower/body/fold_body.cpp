@@ -33,7 +33,8 @@ static TileBody begin_from(const std::vector<Tensor> &held, const Lowering &lowe
             over_tile(lowering, at, scope, names, parts[p].dims, guarded, [&](const Point &point, const Expr &lane, const Scope &inside) {
                 Expr value = constant(parts[p].identity);
                 if (!held.empty())
-                    value = load_or(inside.at(held[p].name).buffer.name, held[p].dtype, result_index(inside, held[p], point),
+                    value = load_or(inside.at(held[p].name).buffer.name, held[p].dtype,
+                                    result_index(lowering, at.stage(), inside, held[p], point),
                                     lane.defined() ? lane : constant_int(DType::boolean, 1), value);
                 return tile_node(Compute{at.accumulator(p).name, tile_index(at, inside, &parts[p], point), value, Expr()});
             }));
@@ -57,11 +58,11 @@ using PartValue = std::function<Expr(size_t part, const Scope &inside, const Poi
 
 static TileBody store_part(size_t part, const Tensor &to, const PartValue &value, const Lowering &lowering, const Cursor &at,
                            const Scope &scope, Names &names) {
-    return over_tile(
-        lowering, at, scope, names, monoid_of(at.stage()).parts[part].dims, store_is_guarded(scope, to),
-        [&](const Point &point, const Expr &lane, const Scope &inside) {
-            return tile_node(Compute{inside.at(to.name).buffer.name, result_index(inside, to, point), value(part, inside, point), lane});
-        });
+    return over_tile(lowering, at, scope, names, monoid_of(at.stage()).parts[part].dims, store_is_guarded(scope, to),
+                     [&](const Point &point, const Expr &lane, const Scope &inside) {
+                         return tile_node(Compute{inside.at(to.name).buffer.name, result_index(lowering, at.stage(), inside, to, point),
+                                                  value(part, inside, point), lane});
+                     });
 }
 
 static PartValue accumulated(const Cursor &at) {

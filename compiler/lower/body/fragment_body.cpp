@@ -54,7 +54,8 @@ public:
         TileBody copies =
             over_tile(lowering_, at_, scope_, names_, {}, guarded, [&](const Point &point, const Expr &lane, const Scope &inside) {
                 const std::string &of = inside.at(result.name).buffer.name;
-                const std::vector<Expr> near = tile_index(at_, inside, nullptr, point), far = result_index(inside, result, point);
+                const std::vector<Expr> near = tile_index(at_, inside, nullptr, point),
+                                        far = result_index(lowering_, at_.stage(), inside, result, point);
                 if (is_store) return tile_node(Compute{of, far, load(tile.name, tile.dtype, near), lane});
                 const Expr all = lane.defined() ? lane : constant_int(DType::boolean, 1);
                 return tile_node(Compute{tile.name, near, load_or(of, tile.dtype, far, all, constant(tile.dtype, 0)), Expr()});
@@ -137,7 +138,7 @@ private:
                 const std::string &of = inside.at(result.name).buffer.name;
                 std::vector<Expr> near;
                 for (const std::string &d : {rows, columns}) near.push_back(simplify(point.at.at(d) - at_.pieces.at(d).lo, inside.facts));
-                const std::vector<Expr> far = result_index(inside, result, point);
+                const std::vector<Expr> far = result_index(lowering_, at_.stage(), inside, result, point);
                 if (is_store) return tile_node(Compute{of, far, load(tile.name, tile.dtype, near), lane});
                 const Expr all = lane.defined() ? lane : constant_int(DType::boolean, 1);
                 return tile_node(Compute{tile.name, near, load_or(of, tile.dtype, far, all, constant(tile.dtype, 0)), Expr()});
@@ -209,7 +210,7 @@ private:
         Point point = corner();
         point.at[step_.fold.rows] = along(step_.fold.rows, i, family_.shape.m, by[0], inside);
         point.at[step_.fold.columns] = along(step_.fold.columns, j, family_.shape.n, by[1], inside);
-        return view_of(where, result_index(inside, result, point), axes);
+        return view_of(where, result_index(lowering_, at_.stage(), inside, result, point), axes);
     }
 
     BufferView view_of_tile(const Buffer &tile, int64_t i, int64_t j) const {

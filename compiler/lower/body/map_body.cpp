@@ -48,7 +48,8 @@ Expr evaluate_with(const std::vector<Destination> &values, const Lowering &lower
 
 Element element_of(const std::vector<Destination> &values, const Lowering &lowering, const Cursor &at, const Scope &inside,
                    const Destination &destination, const Point &point) {
-    if (!destination.to) return {inside.at(destination.result->name).buffer.name, result_index(inside, *destination.result, point)};
+    if (!destination.to)
+        return {inside.at(destination.result->name).buffer.name, result_index(lowering, at.stage(), inside, *destination.result, point)};
     const Stored &where = inside.at(destination.to->state);
     std::vector<Expr> index;
     for (const Expr &e : destination.to->index) index.push_back(evaluate_with(values, lowering, at, inside, e, point));

@@ -33,6 +33,14 @@ const Piece *PointLoads::padded_piece(const std::string &dim) const {
     return p != at.pieces.end() && p->second.padded ? &p->second : nullptr;
 }
 
+// Whether the index is the dim's own, or a row of a segment, whose next row is beside it.
+static bool goes_along(const Expr &index, const std::string &dim) {
+    if (index.kind() == ExprKind::variable) return index->name == dim;
+    if (!index.is_operation(Op::add) || !has_load(index)) return false;
+    const Expr &first = index->args[0], &row = index->args[1];
+    return row.kind() == ExprKind::variable && row->name == dim && !uses_variable(first, dim);
+}
+
 void PointLoads::stay_inside(const Stored &where, const std::vector<Expr> &index, Expr &guard, std::map<std::string, Expr> &safe) const {
     std::set<std::string> used;
     for (const Expr &i : index) used.merge(variables_in(i));
@@ -53,7 +61,7 @@ void PointLoads::stay_inside(const Stored &where, const std::vector<Expr> &index
         if (!room) room = has_room(lowering, scope, where, index, indices);
         if (*room) return;
         // Past the limit there is nothing to read. Lanes of a contiguous read are masked; anything else reads the last element instead.
-        bool contiguous = d == point.vector_dim && index.back().kind() == ExprKind::variable && index.back()->name == d;
+        bool contiguous = d == point.vector_dim && goes_along(index.back(), d);
         for (size_t i = 0; i + 1 < index.size(); i++) contiguous &= !uses_variable(index[i], d);
         if (contiguous) add_condition(guard, simplify(indices.at(d) < p->limit, scope.facts));
         else safe[d] = min(indices.at(d), p->limit - 1);
@@ -87,8 +95,8 @@ Expr PointLoads::located(const Expr &n) const {
                         at.stage().name + ": it loads '" + n->name +
                             "', which is computed inside another stage's "
                             "loops and is not there any more; place the producer at root or at a loop around all its consumers.");
-    const auto rank = where->dims.size();
-    const std::vector<Expr> index(n->args.begin(), n->args.begin() + static_cast<std::ptrdiff_t>(rank));
+    const auto rank = index_of(n).size();
+    const std::vector<Expr> index = index_along(*where, index_of(n));
     Expr guard;
     std::map<std::string, Expr> safe = indices;
     if (padded) stay_inside(*where, index, guard, safe);
@@ -111,10 +119,18 @@ Expr evaluate(const Lowering &lowering, const Cursor &at, const Scope &inside, c
     return resolve_at(lowering, inside, located, loads.indices);
 }
 
-std::vector<Expr> result_index(const Scope &inside, const Tensor &result, const Point &point) {
+std::vector<Expr> result_index(const Lowering &lowering, const Stage &stage, const Scope &inside, const Tensor &result,
+                               const Point &point) {
+    const Stored &where = inside.at(result.name);
     std::vector<Expr> index;
     for (const std::string &d : result.dims) index.push_back(point.at.at(d));
-    return locate(inside.at(result.name), index, inside.facts);
+    if (stage.rows.empty() || where.by_points) return locate(where, index, inside.facts);
+    for (Expr &e : index = element_of(stage, index))
+        e = replace_loads(resolve(lowering, inside, e), [&](const Expr &n) {  // of where rows begin
+            const Stored &offsets = inside.at(n->name);
+            return load(offsets.buffer.name, n.type(), locate(offsets, index_along(offsets, n->args), inside.facts));
+        });
+    return locate(where, index, inside.facts);
 }
 
 }  // namespace tessera

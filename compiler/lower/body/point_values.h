@@ -9,6 +9,6 @@ namespace tessera {
 Expr evaluate(const Lowering &lowering, const Cursor &at, const Scope &inside, const Expr &e, const Point &point);
 
 // The position in its buffer of the result's element at the point.
-std::vector<Expr> result_index(const Scope &inside, const Tensor &result, const Point &point);
+std::vector<Expr> result_index(const Lowering &lowering, const Stage &stage, const Scope &inside, const Tensor &result, const Point &point);
 
 }  // namespace tessera

@@ -15,12 +15,12 @@ static constexpr int64_t line_bytes = 64;
 static constexpr int64_t max_lines = 64;
 
 // Where the stage reads the operand, each index once; where its dims say, if it does not read it.
-static std::vector<std::vector<Expr>> indices_of(const Stage &stage, const std::string &operand, const std::vector<std::string> &dims) {
+static std::vector<std::vector<Expr>> indices_of(const Stage &stage, const std::string &operand, const Stored &where) {
     std::vector<std::vector<Expr>> all;
     for (const Expr &root : expressions_of(stage))
         walk(root, [&](const Expr &e) {
             if (e.kind() != ExprKind::load || e->name != operand) return;
-            const std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(dims.size()));
+            const std::vector<Expr> index = index_along(where, index_of(e));
             auto same = [&](const std::vector<Expr> &other) {
                 return std::equal(index.begin(), index.end(), other.begin(), [](const Expr &a, const Expr &b) { return equal(a, b); });
             };
@@ -28,7 +28,7 @@ static std::vector<std::vector<Expr>> indices_of(const Stage &stage, const std::
         });
     if (!all.empty()) return all;
     std::vector<Expr> index;
-    for (const std::string &d : dims) index.push_back(variable(d));
+    for (const std::string &d : where.dims) index.push_back(variable(d));
     return {index};
 }
 
@@ -124,7 +124,7 @@ TileBody prefetches(const Lowering &lowering, const Cursor &at, const Scope &sco
         const OperandLines of{lowering, at, scope, names, operand, rule};
         const Stored &where = of.storage();
         const std::string ahead_of = of.loop_variable();
-        for (const std::vector<Expr> &index : indices_of(at.stage(), operand, where.dims)) append(body, of.lines(where, index, ahead_of));
+        for (const std::vector<Expr> &index : indices_of(at.stage(), operand, where)) append(body, of.lines(where, index, ahead_of));
     }
     return body;
 }

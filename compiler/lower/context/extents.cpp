@@ -69,7 +69,7 @@ Piece whole(const Lowering &lowering, const Scope &scope, const std::string &dim
     if (!p.size.defined()) return p;
     const Expr located = replace_loads(substitute(size, point), [&](const Expr &n) -> Expr {
         const Stored *where = scope.find(n->name);
-        return where ? load(where->buffer.name, n.type(), locate(*where, n->args, scope.facts)) : Expr();
+        return where ? load(where->buffer.name, n.type(), locate(*where, index_along(*where, n->args), scope.facts)) : Expr();
     });
     p.size = simplify(located, scope.facts);
     return p;

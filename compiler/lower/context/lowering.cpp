@@ -1,6 +1,7 @@
 #include "compiler/lower/context/lowering.h"
 
 #include "compiler/rewrite/order.h"
+#include "compiler/rewrite/rests.h"
 #include "schedules/knobs/pieces.h"
 
 namespace tessera {
@@ -9,6 +10,7 @@ namespace tessera {
 static InPlaceFold in_place_fold(const Stage &stage, const StageFacts &facts) {
     const std::vector<Part> &parts = monoid_of(stage).parts;
     InPlaceFold fold{{stage.name + ".begin", stage.dims, Map(), {}}, {stage.name, ordinary_dims(stage), stage.body, stage.results}};
+    fold.begin.rows = fold.step.rows = stage.rows;
     for (size_t p = 0; p < parts.size(); p++) {
         if (!facts.live.stored[p]) continue;
         std::get<Map>(fold.begin.body).values.push_back({constant(parts[p].identity)});
@@ -22,6 +24,11 @@ Lowering::Lowering(const Algorithm &a, const KnobsByStage &knobs, std::shared_pt
     const std::set<std::string> read = tensors_read(a);
     for (const Stage &stage : a.stages()) {
         const StageFacts &own = stages[&stage] = facts_of(stage, read);
+        if (!stage.rows.empty())
+            for (Stage &rest : rests_of(a, stage)) {
+                const auto kept = rests[&stage].emplace_back(std::make_shared<const Stage>(std::move(rest)));
+                stages[kept.get()] = facts_of(*kept, read);
+            }
         for (const Tensor &tensor : own.results) producers.emplace(tensor.name, &stage);
         const std::optional<Place> &place = this->knobs(stage.name).place;
         const bool is_beside = place && place->kind == Place::Kind::beside;

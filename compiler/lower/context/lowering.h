@@ -26,6 +26,8 @@ struct Lowering {
     std::map<std::string, const Stage *> producers;                        // by tensor
     std::map<const Stage *, std::shared_ptr<const InPlaceFold>> in_place;  // of scatters, and of what is folded beside another stage
     std::map<std::string, std::vector<const Stage *>> beside;              // by stage, those that stand in its loops
+    // What writes 0 to elements that no point of a stage has which keeps rows, where somebody reads them.
+    std::map<const Stage *, std::vector<std::shared_ptr<const Stage>>> rests;
 
     // The algorithm and the knobs have to outlive it.
     Lowering(const Algorithm &algorithm, const KnobsByStage &stated, std::shared_ptr<const Mapping> mapping, bool tells_borders);

@@ -37,6 +37,17 @@ static Expr relative_to(const Expr &origin, const Expr &index, const Bounds &fac
     return simplify(min(simplify(index->args[0] - origin, facts), simplify(index->args[1] - origin, facts)), facts);
 }
 
+std::vector<Expr> index_along(const Stored &where, std::vector<Expr> index) {
+    if (!where.by_points) return index;
+    const std::optional<std::vector<Expr>> point = point_of(*where.by_points, index);
+    if (!point)
+        throw UserError("schedule.place",
+                        where.by_points->name +
+                            ": what loads it reads rows of its flat axis, which may be of any segment, and it is placed in a "
+                            "loop. Place it at root.");
+    return *point;
+}
+
 std::vector<Expr> locate(const Stored &where, const std::vector<Expr> &index, const Bounds &facts) {
     std::vector<Expr> axes;
     for (size_t i = 0; i < index.size(); i++) axes.push_back(relative_to(where.origin[i], index[i], facts));

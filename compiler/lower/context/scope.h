@@ -17,13 +17,14 @@ namespace tessera {
 // axes of the buffer are made of the tensor's.
 struct Stored {
     Buffer buffer;
-    std::vector<Expr> origin;        // one for each dim of the tensor
-    std::vector<std::string> dims;   // of the tensor
-    std::vector<LayoutAxis> layout;  // empty: one axis for each dim, in order
-    int depth = 0;                   // the loop depth at which it was stored; 0 for arguments and root stages
-    bool padded = false;             // an argument with room past the ends of its operand
-    bool exact = false;              // without room past the tensor's ends
-    std::set<std::string> whole;     // dims of which it has all and nothing past the end, though it was stored inside a tile
+    std::vector<Expr> origin;          // one for each of `dims`
+    std::vector<std::string> dims;     // of the tensor, or those that name its elements by points
+    std::vector<LayoutAxis> layout;    // empty: one axis for each dim, in order
+    int depth = 0;                     // the loop depth at which it was stored; 0 for arguments and root stages
+    bool padded = false;               // an argument with room past the ends of its operand
+    bool exact = false;                // without room past the tensor's ends
+    const Stage *by_points = nullptr;  // what keeps rows flat at root, where a piece of it is stored by the points of that stage
+    std::set<std::string> whole;       // dims of which it has all and nothing past the end, though it was stored inside a tile
 };
 
 // A loop around a place. What is left over of a loop that has ended counts as inside it, and has no variable.
@@ -54,7 +55,10 @@ private:
     std::shared_ptr<const std::map<std::string, std::shared_ptr<const Stored>>> stored_;
 };
 
-// The position in the buffer of a tensor's element.
+// The index along the dims of what is stored, of a tensor's element. UserError schedule.place: it is stored by points, and this element may
+// be of any.
+std::vector<Expr> index_along(const Stored &where, std::vector<Expr> index);
+// The position in the buffer of what has that index along the dims of what is stored.
 std::vector<Expr> locate(const Stored &where, const std::vector<Expr> &index, const Bounds &facts);
 
 }  // namespace tessera

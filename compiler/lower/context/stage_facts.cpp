@@ -105,6 +105,7 @@ static std::vector<Expr> invariants_of(const Monoid &m, size_t part, const std::
 StageFacts facts_of(const Stage &stage, const std::set<std::string> &read) {
     StageFacts facts;
     facts.results = results_of(stage);
+    for (Tensor &t : facts.results) t.dims = point_dims(stage, t);
     for (const Expr &e : expressions_of(stage))
         walk(e, [&](const Expr &n) {
             if (n.kind() == ExprKind::load) facts.loads.push_back(n);

@@ -24,10 +24,10 @@ struct LiveParts {
 };
 
 struct StageFacts {
-    std::vector<Tensor> results;
-    std::vector<Expr> loads;  // of each of its expressions, operands first
-    LiveParts live;           // of a fold
-    FoldOrder order;          // of its live parts
+    std::vector<Tensor> results;  // with the dims that name their elements by points
+    std::vector<Expr> loads;      // of each of its expressions, operands first
+    LiveParts live;               // of a fold
+    FoldOrder order;              // of its live parts
     // For each part of a fold, what its step computes alike for all points of the part's own dims: the outermost operations that use
     // none of those dims, each once. They are computed once for each point of the tile.
     std::vector<std::vector<Expr>> invariants;

@@ -67,8 +67,9 @@ Expr WhereOverPieces::located(const Expr &e) const {
         const Stored *where = scope_.find(n->name);
         there &= where != nullptr;
         if (!there) return {};
-        const auto rank = where->dims.size();
-        const std::vector<Expr> axes = locate(*where, {n->args.begin(), n->args.begin() + static_cast<ptrdiff_t>(rank)}, scope_.facts);
+        const std::vector<Expr> index = index_of(n);
+        const auto rank = index.size();
+        const std::vector<Expr> axes = locate(*where, index_along(*where, index), scope_.facts);
         if (!n->guarded) return load(where->buffer.name, n.type(), axes);
         return load_or(where->buffer.name, n.type(), axes, n->args[rank], n->args[rank + 1]);
     });

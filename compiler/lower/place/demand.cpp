@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/index/own_point.h"
 #include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/live_part.h"
 #include "compiler/lower/place/owned.h"
@@ -24,16 +25,36 @@ static bool moves_with_loops(const Expr &index, const Pieces &pieces) {
     });
 }
 
+// An index that data says, where the dims that it uses have one point each: it has one value, which is read where it is stored.
+static Expr at_points(const Scope &scope, const Expr &index, const Pieces &pieces) {
+    if (!has_load(index)) return index;
+    std::map<std::string, Expr> points;
+    bool there = true;
+    for (const auto &[dim, piece] : pieces)
+        if (piece.size.defined() && piece.size.is_constant(1) && !piece.padded) points[dim] = piece.lo;
+    const Expr located = replace_loads(substitute(index, points), [&](const Expr &n) -> Expr {
+        const Stored *where = scope.find(n->name);
+        there &= where && !where->by_points && !n->guarded;
+        if (!there) return {};
+        return load(where->buffer.name, n.type(), locate(*where, n->args, scope.facts));
+    });
+    return there ? simplify(located, scope.facts) : index;
+}
+
 // What the load needs of a producer's dims where the loading stage's dims are those pieces.
 static std::vector<Piece> box_of(const Lowering &lowering, const Scope &scope, const Expr &load, const Stage &producer,
                                  const Pieces &pieces) {
     const Bounds &facts = scope.facts;
     const std::vector<std::string> dims = dims_of_result(lowering, producer, load->name);
+    const std::vector<Expr> element = index_of(load), own = own_point(lowering.algorithm, producer, element);
+    if (own.empty())
+        // What is at root is there as a whole; who places it says that it cannot (index_along).
+        return std::vector<Piece>(dims.size());
     std::vector<Piece> box;
     Pieces needed;
     for (size_t i = 0; i < dims.size(); i++) {
         const std::string &d = dims[i];
-        const Expr index = resolve(lowering, scope, load->args[i]);
+        const Expr index = at_points(scope, resolve(lowering, scope, own[i]), pieces);
         Piece p = span(index, pieces, facts);
         const bool begins = scanned_dim(producer) == d && !goes_on(lowering, scope, producer);
         if (!p.size.defined() || variables_in(p.lo).count(d)) p = whole(lowering, scope, d, pieces), p.whole = true;

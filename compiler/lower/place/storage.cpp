@@ -83,6 +83,7 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
     Stored stored;
     stored.dims = result.dims;
     stored.depth = scope.depth;
+    if (!stage.rows.empty()) stored.by_points = &stage;
     stored.layout = k.layout;
     std::map<std::string, Expr> sizes;
     for (const std::string &d : result.dims) {
@@ -110,9 +111,15 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
 }
 
 Stored store_root(const Lowering &lowering, const Scope &scope, const Stage &stage, const Tensor &result) {
+    Tensor kept = result;
+    for (const Tensor &t : results_of(stage))
+        if (t.name == result.name) kept = t;
     Pieces pieces;
-    for (const std::string &d : result.dims) pieces[d] = whole(lowering, scope, d, {});
-    return stored_pieces(lowering, scope, stage, lowering.knobs(stage.name), result, pieces, result.name);
+    for (const std::string &d : kept.dims) pieces[d] = whole(lowering, scope, d, {});
+    Stored stored = stored_pieces(lowering, scope, stage, lowering.knobs(stage.name), kept, pieces, kept.name);
+    stored.by_points = nullptr;
+    stored.exact |= !stage.rows.empty();  // past the end of one segment is the next
+    return stored;
 }
 
 Tensor carried(const Tensor &result) {

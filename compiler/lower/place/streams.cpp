@@ -20,6 +20,7 @@ static void check(const Cursor &at) {
     for (const Tensor &result : results_of(stage))
         if (at.nest->knobs.prefetch.count(result.name))
             refuse("'" + result.name + "' is also prefetched, into the caches that it is to pass by. Delete the prefetch (null).");
+    if (!stage.rows.empty()) refuse("it keeps rows of segments, whose places data says.");
     if (is_fold(stage) && (at.position >= at.nest->fold_at || !at.fold.earlier.empty()))
         refuse(
             "there its result is not whole: a loop over what it folds stands outside, or the loop is the fold's own. Name a loop outside "
