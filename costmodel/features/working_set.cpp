@@ -16,27 +16,27 @@ constexpr double crowding = 0.8;   // of a set's lines that are too many, most a
 constexpr std::array<double, 2> way_bytes = {4 << 10, 64 << 10};
 
 // Rows of so many bytes, by axis how many and how far apart, innermost axis last.
-struct Rows {
+struct EqualRows {
     double bytes = 0;
     std::vector<double> counts, steps;
 };
 
 // In whole lines, or pages; rows without one between them are one.
-Rows in_units(std::vector<double> counts, std::vector<double> steps, double element, double unit) {
+EqualRows in_units(std::vector<double> counts, std::vector<double> steps, double element, double unit) {
     double row = element;
     for (; !counts.empty() && steps.back() <= std::max(row, unit); counts.pop_back(), steps.pop_back())
         row += (counts.back() - 1) * steps.back();
     return {std::ceil(row / unit) * unit, std::move(counts), std::move(steps)};
 }
 
-double bytes_of(const Rows &rows) {
+double bytes_of(const EqualRows &rows) {
     double bytes = rows.bytes;
     for (double count : rows.counts) bytes *= count;
     return bytes;
 }
 
 // What they need of a cache whose ways are so long: as many ways as the fullest sets have lines.
-double needs_of(const Rows &rows, double way) {
+double needs_of(const EqualRows &rows, double way) {
     double covered = std::min(rows.bytes, way);  // of one way, by all rows
     for (size_t a = rows.counts.size(); a-- > 0;) {
         const double step = std::fmod(rows.steps[a], way), shift = std::min(step, way - step);
@@ -65,7 +65,7 @@ std::vector<Touched> touched_by(const Walk &walk) {
             counts[a] = std::max(1.0, std::min(span, iterations[a]));
             steps[a] = counts[a] > 1 ? strides[a] * (span - 1) / (counts[a] - 1) : 0;
         }
-        const Rows rows = in_units(counts, steps, walk.element, line_bytes);
+        const EqualRows rows = in_units(counts, steps, walk.element, line_bytes);
         all[first].span = walk.element;
         for (size_t a = 0; a < axes; a++) all[first].span += (std::max(1.0, std::min(spans[a], walk.extents[a])) - 1) * strides[a];
         all[first].bytes = bytes_of(rows), all[first].rows = all[first].bytes / rows.bytes;
