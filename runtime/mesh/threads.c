@@ -25,6 +25,7 @@ typedef struct Ring {
     int32_t group, tag;
     uint64_t tickets, posted;                                    /* the sender's: messages that were to be sent, and that were posted */
     __attribute__((aligned(CACHE_LINE))) uint64_t wanted, taken; /* the receiver's: messages that were asked for, and that were taken */
+    uint64_t lost; /* the receiver's: one of its messages will not come, so none behind it will */
     __attribute__((aligned(CACHE_LINE))) Cell cells[CELLS];
 } Ring;
 
@@ -223,6 +224,12 @@ static void advance(const Rank *self, Message *message) {
     if (status == TESS_OK) return;
     step(message); /* what a rank sent or took before it left */
     if (message->done) return;
+    if (message->receives) {
+        Ring *ring = message->ring;
+        /* Those before it on the ring may be there since they were looked at. */
+        if (ring->taken != message->ticket && !ring->lost) return;
+        ring->lost = 1;
+    }
     withdraw(message);
     message->status = status;
     message->done = 1;

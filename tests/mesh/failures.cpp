@@ -82,7 +82,7 @@ TEST_CASE("whatever happens to one rank, the others return in time and say whom 
     const int before = threads_of_this_process();
     for (const int ranks : {2, 4})
         for (const Way way : {Way::late, Way::stopped, Way::closed})
-            for (const int at : {0, 1, 2, 3, 10, 41}) {
+            for (int at = 0; at < 64; at += way == Way::closed ? 1 : at < 3 ? 1 : 19) {
                 const int timeout = 60;
                 INFO("ranks " << ranks << " way " << int(way) << " at " << at);
                 const std::vector<Outcome> outcomes = fail_at(ranks, at, way, timeout);
@@ -93,7 +93,7 @@ TEST_CASE("whatever happens to one rank, the others return in time and say whom 
                     CHECK(mine.again == TESS_MESH_BROKEN);
                     // One that runs ahead may be told in the next operation by another that was late.
                     CHECK(mine.fault.expected == mine.failed_at);
-                    CHECK(mine.failed_at >= at);
+                    CHECK(mine.failed_at >= (ranks == 2 ? at : at - 1));  // of more, one that is behind may be told by another
                     CHECK(mine.failed_at <= at + 1);
                     CHECK(mine.late_ms < timeout + 100);
                     CHECK(mine.fault.got >= 0);
@@ -108,6 +108,18 @@ TEST_CASE("a rank that is slow, and not too slow, changes nothing") {
     for (const int at : {0, 1, 5}) {
         for (const Outcome &outcome : fail_at(3, at, Way::slow, 300)) CHECK(outcome.status == TESS_OK);
     }
+}
+
+TEST_CASE("a rank that is done, and gone, is not lost to those that still read what it sent") {
+    std::atomic<int> failed = 0;
+    for (int round = 0; round < 300; ++round)
+        on_ranks(2, [&](TessMesh *mesh, int) {
+            std::vector<float> in(6 * 5, 1), out(5);
+            TessCollective c = tess_collective(TESS_ALL_REDUCE);  // two subtrees a rank, so two messages behind a head
+            c.dtype = TESS_F32, c.monoid = TESS_SUM, c.chunks = 12, c.count = 5, c.input = in.data(), c.result = out.data();
+            if (tess_mesh_collective(mesh, &c, nullptr) != TESS_OK) ++failed;
+        });
+    CHECK(failed == 0);
 }
 
 TEST_CASE("a rank that runs another program is found by its first message") {
