@@ -5,6 +5,10 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/unbound_buffer.h>
 
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
 #include <memory>
 #include <new>
 #include <set>
@@ -37,6 +41,31 @@ struct Message {
     }
 };
 
+// Gloo writes to connections that may be closed, which by default ends the process. While one of these is there, it does not; threads that
+// are begun meanwhile never see the signal.
+class WithoutPipeSignal {
+public:
+    WithoutPipeSignal() {
+        sigset_t pending;
+        sigemptyset(&pipe_);
+        sigaddset(&pipe_, SIGPIPE);
+        sigpending(&pending);
+        was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+        pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    }
+    ~WithoutPipeSignal() {
+        const timespec at_once = {};
+        if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    WithoutPipeSignal(const WithoutPipeSignal &) = delete;
+    WithoutPipeSignal &operator=(const WithoutPipeSignal &) = delete;
+
+private:
+    sigset_t pipe_, before_;
+    bool was_pending_;
+};
+
 struct State {
     std::shared_ptr<gloo::rendezvous::Context> connections;
     bool connected = false;
@@ -47,6 +76,7 @@ struct State {
     void close() noexcept {
         if (closed) return;
         closed = true;
+        const WithoutPipeSignal quiet;
         try {
             if (connected) connections->closeConnections();
         } catch (...) {}
@@ -73,6 +103,7 @@ int32_t begin(State &state, int32_t group, int32_t peer, uint32_t tag, void *dat
     const int32_t rank = state.groups[size_t(group)][size_t(peer)];
     const uint64_t slot = uint64_t(group * tags + int32_t(tag)) << byte_bits | bytes;
     request->word[0] = 0;
+    const WithoutPipeSignal quiet;
     try {
         std::unique_ptr<Message> message(new Message{state.connections->createUnboundBuffer(data, bytes), rank, receives});
         state.open.insert(message.get());
@@ -123,6 +154,7 @@ int32_t tess_gloo_engine(const char *folder, const char *host, int32_t rank, int
     if (folder == nullptr || engine == nullptr) return TESS_NULL_ARGUMENT;
     if (ranks < 1 || ranks > TESS_MESH_MAX_RANKS || rank < 0 || rank >= ranks) return TESS_MESH_RANK;
     std::unique_ptr<State> state;
+    const WithoutPipeSignal quiet;
     try {
         state = std::make_unique<State>();
         gloo::transport::tcp::attr attributes;
@@ -142,6 +174,7 @@ int32_t tess_gloo_engine(const char *folder, const char *host, int32_t rank, int
     } catch (...) { return TESS_MESH_ENGINE; }
     *engine = TessEngine{};
     engine->size = sizeof *engine;
+    engine->flags = TESS_ENGINE_GOODBYE;  // a connection that is closed drops what the other side has not read
     engine->rank = rank;
     engine->ranks = ranks;
     engine->name = "gloo";

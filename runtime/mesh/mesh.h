@@ -124,7 +124,8 @@ static inline TessCollective tess_collective(TessCollectiveKind kind) {
  *  whole, TESS_STRUCT_SIZE, TESS_CONTEXT_NEWER, TESS_MESH_MEMORY; the engine is then still the caller's. */
 int32_t tess_mesh_create(const TessEngine *engine, const TessMeshOptions *options, TessMesh **mesh, TessFault *fault);
 
-/** Ends the mesh and its engine. What is in flight is given up. Null is none. */
+/** Ends the mesh and its engine. What is in flight is given up, which breaks the mesh. One between processes that is whole first waits
+ *  for the other ranks to end theirs, at most as long as a wait takes. Null is none. */
 void tess_mesh_destroy(TessMesh *mesh);
 
 /** This rank's number, and how many there are in a group; -1 where there is no such group or this rank is not in it. */

@@ -70,7 +70,7 @@ def failures(engine, program, mpirun, ranks, at, way):
         others = list(range(ranks - 1))
         for rank, line in zip(others, world.lines(others, 20)):
             if line is None:
-                problems.append(f"rank {rank} did not return")
+                problems.append(f"rank {rank} did not return; exit codes {[process.poll() for process in world.processes]}")
                 continue
             kind, operation, got, took, again = line[0], int(line[1]), int(line[2]), float(line[3]), line[4]
             if way == "slow":

@@ -94,6 +94,8 @@ int main(int argc, char **argv) {
     for (i = 0; i < operations; ++i) {
         double begin;
         if (i == at && engine.rank == culprit) {
+            /* Not before the others are connected to it. */
+            if (at == 0 && (strcmp(way, "kill") == 0 || strcmp(way, "close") == 0)) sleep_ms(timeout / 2);
             if (strcmp(way, "kill") == 0) raise(SIGKILL);
             if (strcmp(way, "stop") == 0) raise(SIGSTOP);
             if (strcmp(way, "slow") == 0) sleep_ms(timeout / 3);
