@@ -110,11 +110,11 @@ std::string summary_of(const Target &t) {
     return text;
 }
 
-using Rows = std::vector<std::pair<std::string, std::string>>;  // name and summary
+using Summaries = std::vector<std::pair<std::string, std::string>>;  // name and summary
 
 // `missing` is told why a target cannot be read.
-Rows targets_of(const Registry &registry, const std::function<void(const UserError &)> &missing) {
-    Rows rows;
+Summaries targets_of(const Registry &registry, const std::function<void(const UserError &)> &missing) {
+    Summaries rows;
     for (const std::string &name : names_of(registry.targets())) {
         rows.emplace_back(name, "cannot be read; see the error below");
         try {
@@ -125,13 +125,13 @@ Rows targets_of(const Registry &registry, const std::function<void(const UserErr
 }
 
 template <typename Value>
-Rows rows_of(const std::vector<Registry::Extension<Value>> &all) {
-    Rows rows;
+Summaries rows_of(const std::vector<Registry::Extension<Value>> &all) {
+    Summaries rows;
     for (const Registry::Extension<Value> &one : all) rows.emplace_back(one.name, one.summary);
     return rows;
 }
 
-std::string text_of(const std::string &heading, const Rows &rows) {
+std::string text_of(const std::string &heading, const Summaries &rows) {
     size_t width = 0;
     for (const auto &[name, summary] : rows) width = std::max(width, name.size());
     std::string text = rows.empty() ? "" : heading + "\n";
@@ -139,7 +139,7 @@ std::string text_of(const std::string &heading, const Rows &rows) {
     return text;
 }
 
-ordered_json json_of(const Rows &rows) {
+ordered_json json_of(const Summaries &rows) {
     ordered_json list = ordered_json::array();
     for (const auto &[name, summary] : rows) list.push_back({{"name", name}, {"summary", summary}});
     return list;
@@ -161,7 +161,7 @@ std::string algorithms_text(const Registry &registry, const std::vector<Listed> 
 }
 
 std::string text(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules,
-                 const Rows &targets) {
+                 const Summaries &targets) {
     std::string out = algorithms_text(registry, algorithms);
     std::vector<std::string> others = schedules;
     for (const Listed &a : algorithms) std::erase_if(others, [&](const std::string &name) { return is_for(name, a.entry.name); });
@@ -172,7 +172,7 @@ std::string text(const Registry &registry, const std::vector<Listed> &algorithms
     out += text_of("cost models of this generator", rows_of(registry.cost_models()));
     out += text_of("mutators of this generator", rows_of(registry.mutators()));
     out += text_of("analysers of this generator", rows_of(registry.analysers()));
-    Rows numerics;
+    Summaries numerics;
     for (const std::string &name : registry.numerics_names()) numerics.emplace_back(name, text_of(registry.numerics(name)));
     out += text_of("numerics", numerics);
     out += "  and words that license more, as in f32+contraction+functions: " + join(numerics_words()) + "\n";
@@ -210,7 +210,7 @@ std::string details(const Listed &listed, const std::vector<std::string> &schedu
 }
 
 std::string json(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules,
-                 const Rows &targets) {
+                 const Summaries &targets) {
     ordered_json rows = ordered_json::array();
     for (const auto &[entry, a, error] : algorithms) {
         rows.push_back({{"name", entry.name},
@@ -256,7 +256,7 @@ Command list_command(ProgramLine &program, const Registry &registry) {
                 auto missing = [&](const UserError &error) { errors.push_back(error); };
                 const std::vector<std::string> schedules =
                     registry.library(registry.schedule_folders(options->schedule_dirs), missing).names();
-                const Rows targets = targets_of(registry, missing);
+                const Summaries targets = targets_of(registry, missing);
                 const std::vector<Listed> algorithms = listed(registry, registry.numerics(options->numerics), options->algorithm);
                 for (const Listed &a : algorithms)
                     if (a.error) errors.push_back(*a.error);
