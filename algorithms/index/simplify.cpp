@@ -309,9 +309,8 @@ Linear Simplifier::min_or_max(const Expr &e) {
 Expr Simplifier::any(const Expr &e) {
     Bounds::Answers &answers = b.answers(e->variables);
     if (const Expr *known = answers.simplified.find(e.get())) return *known;
-    if (e.is_constant()) return e;
     Expr made;
-    index_work++;
+    index_work += !e.is_constant();
     try {
         Deeper deeper(b.depth());
         made = e.type() == DType::index ? to_expr(form(e)) : e.type() == DType::boolean ? condition(e) : make_any(e);

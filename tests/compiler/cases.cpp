@@ -125,6 +125,11 @@ private:
         lanes.stages["y"].split["K"] = {How::lanes, 2 * L};
         lanes.stages["y.partial"].micro = {{"K.i", 2 * L}}, lanes.stages["y.partial"].vector = {{"K.i", L}};
         lanes.stages["y.partial"].place = at("y", "M");
+        // The last vectors of the last tile lie past the lanes, where all of theirs read one element.
+        Case &beyond = add("gemv_lanes_beyond", library::gemv(f32), mk);
+        beyond.stages["y"].split["K"] = {How::lanes, 8 * L};
+        beyond.stages["y.partial"].micro = {{"K.i", 3 * L}}, beyond.stages["y.partial"].vector = {{"K.i", L}};
+        beyond.stages["y.partial"].place = at("y", "M");
         Case &threads = add("gemv_threads", library::gemv(f32), mk);
         threads.stages["y"].split["K"] = {How::threads, 16};
         Case &chunks = add("gemv_chunks", library::gemv(f32), mk);

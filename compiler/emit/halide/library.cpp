@@ -13,6 +13,7 @@
 #include "compiler/emit/halide/exact_fma.h"
 #include "compiler/emit/halide/processes.h"
 #include "compiler/emit/halide/statements.h"
+#include "compiler/emit/halide/uniform_loads.h"
 #include "compiler/emit/spec.h"
 #include "runtime/abi/kernel.h"
 #include "support/files/memory_file.h"
@@ -119,7 +120,7 @@ static void append(H::Module &module, const std::string &name, const std::vector
                    const H::Target &target) {
     s = simplify(uniquify_variable_names(s));
     s = simplify(unroll_loops(s));
-    s = vectorize_loops(s, {});
+    s = vectorize_loops(with_uniform_loads(s), {});
     s = simplify(s);
     s = common_subexpression_elimination(s);
     s = simplify(flatten_nested_ramps(s));
