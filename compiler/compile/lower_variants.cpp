@@ -86,9 +86,12 @@ TileProgram lower_candidate(const Algorithm &bound, const KnobsByStage &stages, 
     schedule.name = "candidate";
     schedule.stages = stages;
     check(schedule, bound);
-    check_stages(schedule, -1, apply_splits(inline_calls(bound), stages));
-    TileProgram program = lower(bound, stages, target, {}, FunctionForm::defined, max_proof_steps);
-    check_code_size(program, stages, target);
+    TileProgram program;
+    with_place(schedule, -1, stages, [&] {
+        check_stages(schedule, -1, apply_splits(inline_calls(bound), stages));
+        program = lower(bound, stages, target, {}, FunctionForm::defined, max_proof_steps);
+        check_code_size(program, stages, target);
+    });
     return program;
 }
 
