@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "runtime/abi/kernel.h"
+#include "runtime/cpu/relax.h"
 
 int32_t tess_cpu_count(void) {
     long count;
@@ -94,14 +95,6 @@ static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
 static int threads_are_here(const Pool *pool) { return pool->forks == __atomic_load_n(&forks, __ATOMIC_RELAXED); }
 
-static void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static uint64_t active(uint64_t gate) { return gate >> 20 & GATE_FIELD; }
 
 static int has_seat(uint64_t gate) { return (gate & GATE_OPEN) != 0 && (gate & GATE_FIELD) < (gate >> 40 & GATE_FIELD); }
@@ -149,7 +142,7 @@ static int32_t wait_for_job(Pool *pool) {
             const int32_t worker = enter(pool);
             if (worker != 0) return worker;
             if (__atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) return 0;
-            relax();
+            tess_relax();
         }
         pthread_mutex_lock(&pool->lock);
         __atomic_add_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
@@ -186,7 +179,7 @@ static void wait_for_helpers(Pool *pool) {
     int spin;
     for (spin = 0; spin <= pool->spins; ++spin) {
         if (active(__atomic_load_n(&pool->gate, __ATOMIC_ACQUIRE)) == 0) return;
-        relax();
+        tess_relax();
     }
     pthread_mutex_lock(&pool->lock);
     __atomic_fetch_or(&pool->gate, GATE_CALLER_SLEEPS, __ATOMIC_RELAXED);

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "runtime/cpu/relax.h"
 #include "runtime/mesh/inside.h"
 
 enum { YIELDS = 4000, LONGEST_NAP = 200000 /* ns */ };
@@ -55,20 +56,12 @@ static uint64_t now(void) {
     return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
 }
 
-static void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* Between the `round`-th look and the next one: spins, then lets others run, then sleeps, each time longer. */
 static void back_off(const TessMesh *mesh, uint64_t round, uint64_t rest) {
     struct timespec nap = {0, 0};
     uint64_t length;
     if (round < (uint64_t)mesh->spins) {
-        relax();
+        tess_relax();
         return;
     }
     round -= (uint64_t)mesh->spins;
