@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/transform/given_extents.h"
 #include "compiler/compile/variants.h"
 #include "generators/choose/derived_schedule.h"
 #include "generators/registry/algorithm_file.h"
@@ -118,8 +119,9 @@ private:
     std::string derive() {
         const Target target = options_.target == "host" ? target_named(request_.target.name) : request_.target;
         const std::optional<Schedule> inherits = options_.schedule.empty() ? inherited() : std::nullopt;
-        const DerivedSchedule derived =
-            derived_schedule(registry_, request_, parse_shape(options_.derive_for, "--derive-for"), target, chooser_, observer_, inherits);
+        const Extents extents = parse_shape(options_.derive_for, "--derive-for");
+        given_extents(request_.bound, extents);  // deriving completes them, and its words are about dims that nobody gave
+        const DerivedSchedule derived = derived_schedule(registry_, request_, extents, target, chooser_, observer_, inherits);
         choice_.match.schedule = derived.schedule;
         choice_.match.how = derived.inherits_any ? Match::How::inherited : Match::How::derived;
         made_ = derived.made;

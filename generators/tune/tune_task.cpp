@@ -249,9 +249,8 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
     options.kernel.derives = !options.dry_run;
     if (options.kernel.derive_for.empty()) options.kernel.derive_for = options.extents;
-    Extents asked = parse_shape(options.extents, "--extents");
-    given_extents(load_algorithm(registry, options.kernel), asked);  // refused before a schedule is derived for them
     run->prepared = prepare_schedule(registry, options.kernel, printing_notes(options.kernel));
+    Extents asked = parse_shape(options.extents, "--extents");
     asked.merge(extents_in(stated_inputs(run->prepared.request.bound, options.inputs), run->prepared.request.bound));
     run->extents = given_extents(run->prepared.request.bound, asked);
     check_not_empty(run->prepared, run->extents);
