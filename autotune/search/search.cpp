@@ -224,6 +224,7 @@ std::vector<Candidate> Search::make(std::vector<Candidate> drawn) {
     counted(drawn.size(), spent_, [&](size_t i) {
         try {
             complete(drawn[i]);
+            if (!options_.explores) drawn[i].program = {};  // some take megabytes, and few are proposed
         } catch (const UserError &error) {
             if (is_authors(error)) throw;
             is_refused[i] = 1;
@@ -234,7 +235,6 @@ std::vector<Candidate> Search::make(std::vector<Candidate> drawn) {
         if (is_refused[i]) refused_++;
         else if (!is_possible(drawn[i].features)) impossible_++;
         else made.push_back(std::move(drawn[i]));
-        if (!options_.explores && !made.empty()) made.back().program = {};  // some take megabytes, and few are proposed
     }
     return made;
 }
