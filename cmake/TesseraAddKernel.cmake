@@ -195,7 +195,7 @@ function(_tessera_add_generated)
   set(gpu)
   set(machine)
   foreach(target IN LISTS arg_TARGETS)
-    set(known x86-64 avx2 avx512 znver4 znver5 sapphirerapids amx arm64 wasm32 opencl cuda-sm80 cuda-sm86 host)
+    set(known x86-64 avx2 avx512 znver4 znver5 sapphirerapids amx arm64 wasm32 opencl cuda-sm80 cuda-sm86 cuda-sm90 host)
     # Names that targets used to have are accepted; schedules/knobs/former_names.cpp has the list.
     string(REGEX REPLACE "^avx512_bf16(\\+|$)" "znver4\\1" target "${target}")
     string(REGEX REPLACE "^avx512_fp16(\\+|$)" "sapphirerapids\\1" target "${target}")

@@ -45,6 +45,14 @@ const char *name_of(Licence licence) {
     throw InternalError("a licence without a name");
 }
 
+const char *name_of(Products products) {
+    switch (products) {
+    case Products::exact: return "exact";
+    case Products::machine: return "machine";
+    }
+    throw InternalError("products of no promise");
+}
+
 static Numerics narrow(const std::string &name, DType storage) {
     Numerics n;
     n.name = name, n.storage = storage;
@@ -64,8 +72,11 @@ static const std::vector<Numerics> &all_numerics() {
         Numerics tf32 = narrow("tf32", DType::f32), fast_bf16 = narrow("fast_bf16", DType::f32), bf16_products = bf16;
         tf32.multiply = Multiply::tf32, fast_bf16.multiply = bf16_products.multiply = Multiply::bf16;
         fast_bf16.denormals = Denormals::any, bf16_products.name = "bf16_products";
-        return std::vector<Numerics>{{},   f64,       bf16,         narrow("f16", DType::f16), training, inference, int8, nvfp4,
-                                     tf32, fast_bf16, bf16_products};
+        Numerics bf16_machine = bf16, f16_machine = narrow("f16_machine", DType::f16);
+        bf16_machine.name = "bf16_machine", bf16_machine.products = f16_machine.products = Products::machine;
+        return std::vector<Numerics>{
+            {},           f64,        bf16, narrow("f16", DType::f16), training, inference, int8, nvfp4, tf32, fast_bf16, bf16_products,
+            bf16_machine, f16_machine};
     }();
     return all;
 }
@@ -185,6 +196,8 @@ std::string weaker_in(const Numerics &inner, const Numerics &outer) {
         all.push_back(std::string("has denormals '") + name_of(inner.denormals) + "', not 'gradual'");
     if (outer.denormals == Denormals::flushed && inner.denormals != Denormals::flushed)
         all.push_back(std::string("has denormals '") + name_of(inner.denormals) + "', not 'flushed'");
+    if (inner.products == Products::machine && outer.products == Products::exact)
+        all.push_back("has products of the machine, whose bits are not promised");
     return all.empty() ? "" : join(all);
 }
 
@@ -202,6 +215,7 @@ std::string text_of(const Numerics &n) {
         text += ", licensed " + join(words, " and ");
     }
     if (n.denormals != Denormals::gradual) text += std::string(", denormals ") + name_of(n.denormals);
+    if (n.products != Products::exact) text += std::string(", products ") + name_of(n.products);
     return text;
 }
 

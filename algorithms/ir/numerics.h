@@ -40,6 +40,12 @@ enum class Licence : uint8_t { contraction, reassociation, reciprocals, function
 constexpr Licence licences[] = {Licence::contraction, Licence::reassociation, Licence::reciprocals, Licence::functions};
 const char *name_of(Licence licence);  // "contraction", "reassociation", "reciprocals", "functions"
 
+// What folds of products of floats promise: the bits of what is declared, on every processor; or, where a schedule asks for instructions
+// whose vendor does not publish what they round (mma_bf16), those of the machine, within a bound on errors.
+enum class Products : uint8_t { exact, machine };
+constexpr Products products_all[] = {Products::exact, Products::machine};
+const char *name_of(Products products);  // "exact", "machine"
+
 struct Numerics {
     std::string name = "f32";
     DType storage = DType::f32;     // of inputs, and of outputs and states where these are not given
@@ -53,6 +59,7 @@ struct Numerics {
     Denormals denormals = Denormals::gradual;
     Multiply multiply = Multiply::full;  // in folds by dot; attention's weights are all of one fold where they are rounded to bf16
     std::set<Licence> licensed = {};
+    Products products = Products::exact;
 
     DType output_type() const { return outputs.value_or(storage); }
     DType state_type() const { return states.value_or(storage); }
@@ -61,7 +68,7 @@ struct Numerics {
 
 // f32, f64, bf16, f16: storage of that type. training: bf16, with states (master weights, moments) in f32. inference: bf16, with weights in
 // f8e4m3fn. nvfp4: bf16, with weights in NVFP4. tf32, fast_bf16: f32, with products of operands in TF32 or in bf16.
-// bf16_products: bf16, with all products of operands in it.
+// bf16_products: bf16, with all products of operands in it. bf16_machine, f16_machine: bf16 and f16, with products of the machine.
 // Words follow after '+': "f32+contraction+functions" licenses these two, "f32+flushed" takes subnormal numbers for zeros. The name has
 // them in the order of numerics_words(), whatever the order they are given in. UserError numerics.unknown, numerics.unknown-word.
 Numerics numerics_named(const std::string &name);

@@ -115,6 +115,7 @@ static json write(const Numerics &n) {
     if (n.outputs) j["outputs"] = name_of(*n.outputs);
     if (n.states) j["states"] = name_of(*n.states);
     if (n.multiply != Multiply::full) j["multiply"] = name_of(n.multiply);
+    if (n.products != Products::exact) j["products"] = name_of(n.products);
     if (n.weights != WeightFormat::storage) j["weights"] = name_of(n.weights);
     for (const Licence l : n.licensed) j["licensed"].push_back(name_of(l));
     return j;

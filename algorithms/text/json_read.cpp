@@ -141,7 +141,7 @@ static Monoid read_monoid(const JsonReader &r) {
 
 Numerics numerics_from_json(const JsonReader &r) {
     r.only({"name", "storage", "outputs", "states", "weights", "compute", "accumulate", "rounding", "saturate", "denormals", "multiply",
-            "licensed"});
+            "licensed", "products"});
     Numerics n;
     n.name = r.at("name").text(), n.storage = dtype(r.at("storage"));
     n.compute = n.accumulate = n.storage == DType::f64 ? DType::f64 : DType::f32;
@@ -155,6 +155,7 @@ Numerics numerics_from_json(const JsonReader &r) {
     if (const auto given = r.find("multiply")) n.multiply = named(*given, "way to multiply", multiplies);
     if (const auto given = r.find("licensed"))
         for (const JsonReader &word : given->items()) n.licensed.insert(named(word, "licence", licences));
+    if (const auto given = r.find("products")) n.products = named(*given, "promise of products", products_all);
     n.denormals = Denormals::any;
     if (const auto given = r.find("denormals")) n.denormals = named(*given, "way with denormals", denormals_all);
     r.located([&] { check(n); });

@@ -136,10 +136,11 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     }
 }
 
-// Whether the target's instructions are the family's, and the policy lets it flush what it flushes.
+// Whether the target's instructions are the family's, and the policy lets it flush what it flushes and round as nobody publishes.
 static bool is_usable(const Instruction &family, const Algorithm &algorithm, const Target &target) {
     const bool may_flush = algorithm.numerics.denormals != Denormals::gradual;
-    return is_emitted(family) && is_on(family, target) && (may_flush || !family.flushes);
+    const bool is_promised = family.is_exact || algorithm.numerics.products == Products::machine;
+    return is_emitted(family) && is_on(family, target) && (may_flush || !family.flushes) && is_promised;
 }
 
 // The families that compute the fold on the target.

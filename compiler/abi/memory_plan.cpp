@@ -199,7 +199,7 @@ std::set<std::string> buffers_used(const TileBody &body) {
                            for (const std::string &buffer : buffers_of(n)) used.insert(buffer);
                        },
                        [](const Loop &) {},
-                       [](const Barrier &) {},
+                       [](const WaitNode auto &) {},
                        [](const Guard &) {},
                        [](const Let &) {},
                        [](const Alloc &) {},
@@ -223,7 +223,7 @@ bool touches_memory(const TileNode &part) {
                                   [](const Invoke &) { return false; },
                                   [](const FragmentNode auto &) { return true; },
                                   [](const Loop &) { return false; },
-                                  [](const Barrier &) { return false; },
+                                  [](const WaitNode auto &) { return false; },
                                   [](const Guard &) { return false; },
                                   [](const Let &) { return false; },
                               },

@@ -50,6 +50,7 @@ private:
                            visit(alloc.body, since);
                        },
                        [&](const Barrier &) { since = {}; },
+                       [&](const Await &) { since.add(team_.awaited()); },
                        [](const LeafNode auto &) {},
                    },
                    node);
@@ -67,6 +68,7 @@ private:
             team_.within(loop, [&] { visit(loop.body, once); });
             since.add(team_.carried(loop, once));
             team_.within(loop, [&] { visit(loop.body, since); });
+            since = since.without_slots_of(loop.variable);
         }
     }
 };
@@ -80,7 +82,7 @@ std::string missing_barrier(const TileBody &body, TeamAccesses &team, TouchedBuf
 }
 
 std::string missing_barrier(const TileBody &body, const std::vector<Dim> &dims) {
-    TeamAccesses team(dims);
+    TeamAccesses team(dims, body);
     TouchedBuffers since;
     return missing_barrier(body, team, since);
 }

@@ -1,5 +1,7 @@
 #include "compiler/check/team_accesses.h"
 
+#include <algorithm>
+
 #include "compiler/tile/fragments.h"
 #include "support/containers/alternatives.h"
 
@@ -10,12 +12,50 @@ void TouchedBuffers::add(const TouchedBuffers &more) {
     written.insert(more.written.begin(), more.written.end());
 }
 
+void TouchedBuffers::erase(const std::string &buffer) {
+    const auto is_of = [&](const Slot &s) { return s.buffer == buffer; };
+    std::erase_if(read, is_of), std::erase_if(written, is_of);
+}
+
+TouchedBuffers TouchedBuffers::without_slots_of(const std::string &variable) const {
+    const auto any = [&](const Slot &s) { return s.variable == variable ? Slot(s.buffer) : s; };
+    TouchedBuffers all;
+    for (const Slot &s : read) all.read.insert(any(s));
+    for (const Slot &s : written) all.written.insert(any(s));
+    return all;
+}
+
 const std::string *TouchedBuffers::conflict(const TouchedBuffers &later) const {
-    for (const std::string &b : later.written)
-        if (read.count(b) || written.count(b)) return &b;
-    for (const std::string &b : later.read)
-        if (written.count(b)) return &b;
+    const auto meets = [](const std::set<Slot> &all, const Slot &one) {
+        return std::any_of(all.begin(), all.end(), [&](const Slot &s) { return may_be_same(s, one); });
+    };
+    for (const Slot &s : later.written)
+        if (meets(read, s) || meets(written, s)) return &s.buffer;
+    for (const Slot &s : later.read)
+        if (meets(written, s)) return &s.buffer;
     return nullptr;
+}
+
+TeamAccesses::TeamAccesses(const std::vector<Dim> &dims, const TileBody &body) : dims_(dims) {
+    walk(body, [&](const TileNode &node) {
+        if (const auto *copy = std::get_if<Copy>(&node); copy && copy->is_asynchronous) awaited_.written.insert(copy->buffer);
+    });
+}
+
+// Loops around the steps of a block, which all of its threads go through together.
+bool TeamAccesses::is_uniform(const std::string &variable) const {
+    for (const TileScope *s = scope_.get(); s; s = s->outer.get())
+        if (s->variable == variable) return s->count.defined();
+    return false;
+}
+
+Slot TeamAccesses::slot(const std::string &buffer, const std::vector<Expr> &index) const {
+    return slot_of(buffer, index, [&](const std::string &v) { return is_uniform(v); });
+}
+
+Slot TeamAccesses::slot(const BufferView &view) const {
+    const bool goes_over_slots = std::any_of(view.axes.begin(), view.axes.end(), [](const auto &moved) { return moved.of == 0; });
+    return goes_over_slots ? Slot(view.buffer) : slot(view.buffer, view.first);
 }
 
 void TeamAccesses::enter(const Alloc &alloc) {
@@ -24,7 +64,7 @@ void TeamAccesses::enter(const Alloc &alloc) {
 
 void TeamAccesses::read(const Expr &e, TouchedBuffers &touched) const {
     walk(e, [&](const Expr &n) {
-        if (n.kind() == ExprKind::load && !private_.count(n->name)) touched.read.insert(n->name);
+        if (n.kind() == ExprKind::load && !private_.count(n->name)) touched.read.insert(slot(n->name, index_of(n)));
     });
 }
 
@@ -39,14 +79,14 @@ TouchedBuffers TeamAccesses::touched_in(const TileBody &body) const {
     std::set<std::string> own;
     walk(body, [&](const TileNode &node) {
         for (const Expr &e : expressions_of(node)) read(e, all);
-        if (auto store = store_of(node); store && !private_.count(store->buffer)) all.written.insert(store->buffer);
+        if (auto store = store_of(node); store && !private_.count(store->buffer)) all.written.insert(slot(store->buffer, store->index));
         if (auto *move = std::get_if<Move>(&node)) {
-            if (!private_.count(move->to.buffer)) all.written.insert(move->to.buffer);
-            if (move->from && !private_.count(move->from->buffer)) all.read.insert(move->from->buffer);
+            if (!private_.count(move->to.buffer)) all.written.insert(slot(move->to));
+            if (move->from && !private_.count(move->from->buffer)) all.read.insert(slot(*move->from));
         }
         if (auto *alloc = std::get_if<Alloc>(&node)) own.insert(alloc->buffer.name);
     });
-    for (const std::string &b : own) all.read.erase(b), all.written.erase(b);
+    for (const std::string &b : own) all.erase(b);
     return all;
 }
 
@@ -96,7 +136,7 @@ void TeamAccesses::accesses_of(const TileBody &body, const EnclosingScope &scope
                        },
                        [](const Fragment &) {},
                        [](const Prefetch &) {},
-                       [](const Barrier &) {},
+                       [](const WaitNode auto &) {},
                        [](const Invoke &) {},
                    },
                    *node);
@@ -112,7 +152,8 @@ const std::set<std::string> &TeamAccesses::apart_in(const Loop &loop, const Touc
     accesses_of(loop.body, within, all);
     Bounds facts(dims_);
     add_facts(facts, scope_, nullptr, Facts::conditions);
-    for (const std::string &buffer : candidates.written) {
+    for (const Slot &slot : candidates.written) {
+        const std::string &buffer = slot.buffer;
         std::vector<const TileAccess *> list;
         for (const TileAccess &a : all)
             if (a.buffer == buffer) list.push_back(&a);
@@ -123,8 +164,8 @@ const std::set<std::string> &TeamAccesses::apart_in(const Loop &loop, const Touc
 
 TouchedBuffers TeamAccesses::carried(const Loop &loop, TouchedBuffers after_one) {
     if (loop.count.is_constant(1)) return {};
-    for (const std::string &b : apart_in(loop, after_one)) after_one.read.erase(b), after_one.written.erase(b);
-    return after_one;
+    for (const std::string &b : apart_in(loop, after_one)) after_one.erase(b);
+    return after_one.without_slots_of(loop.variable);
 }
 
 }  // namespace tessera

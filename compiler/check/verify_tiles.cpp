@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/check/awaits.h"
 #include "compiler/check/barriers.h"
 #include "compiler/check/never_reached.h"
 #include "compiler/check/streamed_loops.h"
@@ -45,6 +46,7 @@ public:
         for (const Tensor &t : p.constants) declare(tensor_buffer(t, Space::constant)), stored.insert(t.name);
         visit(p.body);
         if (std::string missing = gpu ? missing_barrier(p.body, p.dims) : ""; !missing.empty()) fail(missing);
+        if (std::string wrong = gpu ? wrong_await(p.body) : ""; !wrong.empty()) fail(wrong);
     }
 
     std::vector<std::string> assumed;
@@ -375,6 +377,8 @@ private:
 
     void visit(const Copy &n) {
         if (n.value.kind() != ExprKind::load) fail("a copy to " + n.buffer + " copies something that is no load");
+        if (n.is_asynchronous && (!gpu || find(n.buffer).space != Space::shared))
+            fail(n.buffer + " is copied to asynchronously and is no shared memory");
         store(n.buffer, n.index, n.value, n.guard);
     }
 
@@ -390,7 +394,7 @@ private:
         }
     }
 
-    void visit(const Barrier &) {
+    void visit(const WaitNode auto &) {
         if (!gpu) fail("barriers are not for " + program.target);
         if (!thread.empty()) fail("a barrier is inside the thread loop " + thread + ", where threads do not wait for one another");
     }
@@ -480,6 +484,12 @@ private:
             }
         }
         for (const Expr &e : b.extents) check(e);
+        if (const std::optional<Swizzle> &s = b.swizzle) {
+            const bool fits = b.space == Space::shared && !b.extents.empty() && b.extents.back().is_constant() && s->chunk > 0 &&
+                              s->rows > 0 && (s->rows & (s->rows - 1)) == 0 && s->phase > 0 &&
+                              b.extents.back()->value.integer % (s->chunk * s->rows) == 0;
+            if (!fits) fail(b.name + " has chunks of rows in another order that its rows do not have");
+        }
         stack_bytes += bytes;
         if (stack_bytes > stack_bytes_limit)
             throw UserError("schedule.storage", program.name + ": the tiles that live at once need more than " +

@@ -13,7 +13,7 @@ static std::deque<Instruction> &table() {
                                           built_in_families::dot4(),     built_in_families::amx_bf16(), built_in_families::amx_u8s8(),
                                           built_in_families::amx_s8s8(), built_in_families::smmla(),    built_in_families::usmmla(),
                                           built_in_families::bfmmla(),   built_in_families::mma_bf16(), built_in_families::mma_f16(),
-                                          built_in_families::mma_s8()};
+                                          built_in_families::mma_s8(),   built_in_families::mma_u8s8()};
     return all;
 }
 

@@ -43,6 +43,7 @@ Instruction bfmmla();
 Instruction mma_bf16();
 Instruction mma_f16();
 Instruction mma_s8();
+Instruction mma_u8s8();
 
 }  // namespace built_in_families
 

@@ -4,6 +4,8 @@
 
 namespace tessera {
 
+struct Instruction;
+
 // Values are known by their registers. The program of an Invoke has registers of its own, and memory of its caller's.
 class Follower {
 public:
@@ -18,6 +20,8 @@ public:
     virtual void allocated(const TensorView &view) = 0;
     // A tape has run.
     virtual void evaluated(const Tape &tape, const Register *frame, const TensorView *tensors) = 0;
+    // A step of fragments of the family begins, whose elements are evaluated one by one; null: it ends.
+    virtual void steps(const Instruction *) {}
     // What runs, or what is stored where, depends on this register.
     virtual void depends_on(int slot) = 0;
     // A register's value was stored.

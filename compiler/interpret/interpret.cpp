@@ -383,13 +383,33 @@ private:
     }
 
     Action compile(const Compute &n) { return store({n.buffer, n.index, n.value, n.guard}); }
-    Action compile(const Copy &n) { return store({n.buffer, n.index, n.value, n.guard}); }
+    Action compile(const Copy &n) {
+        Action copy = store({n.buffer, n.index, n.value, n.guard});
+        if (!n.is_asynchronous || !options.observer) return copy;
+        return [this, copy = std::move(copy)] {
+            options.observer->copies_ahead(true);
+            copy();
+            options.observer->copies_ahead(false);
+        };
+    }
     Action compile(const Prefetch &) {
         return [] {};
     }
     Action compile(const Barrier &barrier) {
         return [this, &barrier] {
             if (options.observer) options.observer->waits(barrier);
+        };
+    }
+
+    // An asynchronous copy is there at once: what reads it too early is told of by the observer.
+    Action compile(const Commit &) {
+        return [this] {
+            if (options.observer) options.observer->commits();
+        };
+    }
+    Action compile(const Await &await) {
+        return [this, &await] {
+            if (options.observer) options.observer->awaits(await);
         };
     }
 
@@ -403,7 +423,15 @@ private:
             options.observer->ends(n);
         };
     }
-    Action compile(const Fragment &n) { return expanded(expand(n)); }
+    Action compile(const Fragment &n) {
+        Action all = expanded(expand(n));
+        if (!options.follower) return all;
+        return [this, family = find_family(n.family), all = std::move(all)] {
+            options.follower->steps(family);
+            all();
+            options.follower->steps(nullptr);
+        };
+    }
     Action expanded(TileBody nodes) {
         return [actions = compile(expansions.emplace_back(std::move(nodes)))] {
             for (const Action &action : actions) action();

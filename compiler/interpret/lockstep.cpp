@@ -14,7 +14,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t warp_threads = 32, banks = 32, bank_bytes = 4, sector_bytes = 32;
+constexpr int64_t warp_threads = 32, banks = 32, bank_bytes = 4, sector_bytes = 32, chunk_bytes = 16;
 constexpr int32_t everyone = -1;    // all threads of a block at once
 constexpr int32_t first_warp = -2;  // the warp w, whose threads do something together, is first_warp - w
 
@@ -25,6 +25,7 @@ struct Touch {
     uint32_t block = 0;  // counted over all launches, from 1
     int32_t thread = 0;
     int site = -1;
+    int64_t group = -1;  // of asynchronous copies of the block
 };
 
 // Who touched an element. Two readers tell whether there was another one than the thread that stores; and a block that reads where others
@@ -83,6 +84,7 @@ public:
 
     void iterates(const Loop &loop, int64_t iteration) override {
         if (loop.kind == LoopKind::block) {
+            end_block();
             block_++, epoch_++, iteration_ = iteration, kernel().blocks++;
         } else if (loop.kind == LoopKind::thread) {
             thread_ = static_cast<int32_t>(iteration);
@@ -98,6 +100,7 @@ public:
 
     void leaves(const Loop &loop) override {
         if (loop.kind == LoopKind::block) {
+            end_block();
             kernel_ = -1;
             return;
         }
@@ -120,6 +123,27 @@ public:
         }
         epoch_++;
         kernel().barriers++;
+    }
+
+    void copies_ahead(bool begins) override { copies_ahead_ = begins; }
+
+    void commits() override {
+        if (kernel_ < 0) return;
+        groups_.push_back({0, open_bytes_});
+        open_bytes_ = 0;
+    }
+
+    void awaits(const Await &await) override {
+        if (kernel_ < 0) return;
+        const size_t issued = groups_.size() - arrived_, pending = static_cast<size_t>(await.pending);
+        int64_t bytes = 0;
+        for (size_t i = arrived_; i < groups_.size(); i++) bytes += groups_[i].bytes;
+        kernel().awaits++;
+        kernel().bytes_in_flight = std::max(kernel().bytes_in_flight, bytes);
+        if (issued <= pending)
+            return add_hazard(fmt::format("kernel {}, block {}: an await of all but {} groups waits for nothing: {} were issued",
+                                          kernel().kernel, iteration_, pending, issued));
+        for (; arrived_ + pending < groups_.size(); arrived_++) groups_[arrived_].arrived = epoch_;
     }
 
     void begins(const Move &) override { is_moving_ = true, moved_.clear(); }
@@ -163,6 +187,26 @@ private:
     bool in_thread_loop_ = false;
     std::map<const Barrier *, std::set<int32_t>> arrivals_;
 
+    // Asynchronous copies of the block, in the order of its Commits.
+    struct Group {
+        uint64_t arrived = 0;  // the epoch in which it was awaited; 0: it is in flight
+        int64_t bytes = 0;
+    };
+    std::vector<Group> groups_;
+    size_t arrived_ = 0;      // of these, the first ones
+    int64_t open_bytes_ = 0;  // since the last Commit
+    bool copies_ahead_ = false;
+
+    void end_block() {
+        const size_t left = groups_.size() - arrived_;
+        const int64_t open = open_bytes_;
+        groups_.clear(), arrived_ = 0, open_bytes_ = 0;
+        if (left > 0 || open > 0)
+            add_hazard(
+                fmt::format("kernel {}, block {}: it ends where {} groups of asynchronous copies are not awaited, and {} bytes in none",
+                            kernel().kernel, iteration_, left, open));
+    }
+
     // What the threads of a warp did: by the place and the iterations of loops inside of the thread loop.
     struct Key {
         int site;
@@ -178,6 +222,7 @@ private:
         const Region *region = nullptr;
         bool is_store = false;
         std::vector<int64_t> addresses;  // from where the region begins, in bytes
+        int64_t bytes = 0;               // of what each of them has
     };
     int64_t warp_ = -1;
     std::vector<uint64_t> path_;
@@ -244,21 +289,27 @@ private:
         if (region && region->is_own) return;
         if (region && traits_of(region->space).of_thread) return check_own(*region, element, site);
         if (!region) return;
-        if (is_moving_) moved_.push_back({region, element - region->begin, is_store});
+        if (is_moving_) moved_.push_back({region, address_of(*region, element), is_store});
         else if (options_.counts && thread_ >= 0) note(*region, site, element, is_store);
         const auto position = static_cast<size_t>((element - region->begin) / region->element_bytes);
         Cell &cell = region->cells[position];
-        const Touch now{epoch_, block_, thread_, site};
+        Touch now{epoch_, block_, thread_, site};
         const auto meets = [&](const Touch &earlier) {
             if (earlier.epoch == 0) return;
-            const bool in_block =
-                earlier.block == block_ && earlier.epoch == epoch_ && kernel().threads > 1 && is_other(earlier.thread, thread_);
+            uint64_t epoch = earlier.epoch;
+            if (earlier.group >= 0 && earlier.block == block_) {
+                const auto group = static_cast<size_t>(earlier.group);
+                if (group >= arrived_) return add_hazard(in_flight(*region, position, earlier, now));
+                epoch = groups_[group].arrived;
+            }
+            const bool in_block = earlier.block == block_ && epoch == epoch_ && kernel().threads > 1 && is_other(earlier.thread, thread_);
             const bool between_blocks = earlier.block != block_ && earlier.block >= first_block_;
             if (in_block || between_blocks) add_hazard(meeting(*region, position, earlier, now));
         };
         meets(cell.write);
         if (is_store) {
             meets(cell.read), meets(cell.earlier_read), meets(cell.first_read);
+            if (copies_ahead_) now.group = static_cast<int64_t>(groups_.size()), open_bytes_ += region->element_bytes;
             cell.write = now;
             return;
         }
@@ -304,6 +355,11 @@ private:
                            element, one(earlier), one(now));
     }
 
+    std::string in_flight(const Region &region, size_t position, const Touch &copy, const Touch &now) {
+        return fmt::format("kernel {}, block {}: the asynchronous copy to {} by {} is in flight where {} {}", kernel().kernel, iteration_,
+                           element_text(region, position), who(copy.thread), who(now.thread), sites_[static_cast<size_t>(now.site)]);
+    }
+
     void check_arrivals(const Loop &loop) {
         for (const auto &[barrier, threads] : arrivals_)
             if (static_cast<int64_t>(threads.size()) < kernel().threads)
@@ -321,10 +377,23 @@ private:
 
     // ---- counts
 
+    // Where an element lies, from where the region begins, in bytes.
+    static int64_t address_of(const Region &region, const std::byte *element) {
+        const int64_t in_order = element - region.begin;
+        if (!region.buffer || !region.buffer->swizzle) return in_order;
+        const int64_t position = in_order / region.element_bytes, columns = region.view.extents.back();
+        return (position / columns * columns + region.buffer->swizzle->place(position / columns, position % columns)) *
+               region.element_bytes;
+    }
+
+    // A chunk that is copied asynchronously is one access.
     void note(const Region &region, int site, const std::byte *element, bool is_store) {
-        WarpAccess &access = warp_accesses_[{site, path_.back()}];
+        const bool is_chunk = copies_ahead_ && path_.size() > 1;
+        WarpAccess &access = warp_accesses_[{site, is_chunk ? path_[path_.size() - 2] : path_.back()}];
+        const int64_t address = address_of(region, element);
         access.region = &region, access.is_store = is_store;
-        access.addresses.push_back(element - region.begin);
+        access.bytes = is_chunk && is_store ? chunk_bytes : region.element_bytes;
+        if (address % access.bytes == 0) access.addresses.push_back(address);
     }
 
     void count_warp() {
@@ -337,7 +406,7 @@ private:
     void count(const Move &move) {
         const int64_t columns = move.box.back(), rows = static_cast<int64_t>(moved_.size()) / columns;
         const int64_t bytes = moved_[0].region->element_bytes;
-        WarpAccess access{moved_[0].region, moved_[0].is_store, {}};
+        WarpAccess access{moved_[0].region, moved_[0].is_store, {}, bytes};
         if (bytes == 4) {
             for (int64_t i = 0; i < static_cast<int64_t>(moved_.size()) / warp_threads; i++) {
                 access.addresses.clear();
@@ -361,7 +430,7 @@ private:
         count(access, 16);
     }
 
-    void count(const WarpAccess &access) { count(access, access.region->element_bytes); }
+    void count(const WarpAccess &access) { count(access, access.bytes); }
 
     // `bytes`: of what a thread, or a row, has.
     void count(const WarpAccess &access, int64_t bytes) {
@@ -425,6 +494,9 @@ std::string to_text(const LockstepReport &report) {
         };
         line("shared reads", k.shared_reads, "turns of banks"), line("shared stores", k.shared_stores, "turns of banks");
         line("global reads", k.global_reads, "sectors"), line("global stores", k.global_stores, "sectors");
+        if (k.awaits > 0)
+            text += fmt::format("             {:<14} {:>10} awaits, which find at most {} bytes of a block in flight\n", "copies ahead",
+                                k.awaits, k.bytes_in_flight);
     }
     for (const std::string &hazard : report.hazards) text += "hazard: " + hazard + "\n";
     if (report.hazards.empty()) text += "no hazards\n";

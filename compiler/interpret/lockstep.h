@@ -6,6 +6,9 @@
 // element with a store among them meet where no barrier stands between them and they are of different threads, or where they are of
 // different blocks of one launch.
 //
+// What is copied asynchronously is in flight until each thread has awaited its group: whoever reads the element before, or stores to it,
+// is told of. After that it counts as stored by the thread that copied it, where that waited.
+//
 // It also counts what memory does for each warp of 32 threads: shared memory has 32 banks of 4 bytes and serves a warp in as many turns as
 // there are different words in the busiest bank, global memory in sectors of 32 bytes. Arguments and buffers count as aligned to sectors.
 #pragma once
@@ -29,7 +32,8 @@ struct KernelCounts {
     std::string kernel;                     // the variable of its loop over blocks
     int64_t threads = 0, shared_bytes = 0;  // of a block
     int64_t launches = 0, blocks = 0;
-    int64_t barriers = 0;  // that blocks passed
+    int64_t barriers = 0;                     // that blocks passed
+    int64_t awaits = 0, bytes_in_flight = 0;  // that blocks passed, and the most bytes of asynchronous copies that one of them found
     WarpAccesses shared_reads, shared_stores, global_reads, global_stores;
 };
 

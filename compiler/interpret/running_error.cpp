@@ -6,6 +6,7 @@
 #include "algorithms/evaluate/tape_codes.h"
 #include "algorithms/expr/match.h"
 #include "algorithms/functions/conversions.h"
+#include "compiler/instructions/families.h"
 #include "compiler/interpret/function_image.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/interpret/operation_error.h"
@@ -81,13 +82,18 @@ public:
         lose("what runs, or which element is meant, depends on a rounded value");
         is_adrift = true;
     }
+    void steps(const Instruction *family) override { machine_ = family && !family->is_exact ? family : nullptr; }
     void stored(const std::byte *address, int slot) override {
-        if (double *to = memory.find(address)) *to = error(slot);
+        const double of_machine = machine_ ? (machine_->shape.k + 2) * 0x1p-23 * magnitude_ : 0;
+        if (double *to = memory.find(address)) *to = of_machine > 0 ? raised(error(slot) + of_machine) : error(slot);
     }
 
 private:
     std::vector<std::vector<double>> frames_;  // of the programs that run, the innermost last
     FunctionImages images_;
+    const Instruction *machine_ = nullptr;  // whose step runs, where its vendor does not publish what it rounds
+    double magnitude_ = 0;                  // of the accumulator and the products that the step adds
+    bool has_accumulator_ = false;
 
     double &error(int slot) { return frames_.back()[static_cast<size_t>(slot)]; }
     double lose(const char *why) {
@@ -118,6 +124,7 @@ Expr ErrorFollower::prepared(const Expr &e) {
 }
 
 void ErrorFollower::evaluated(const Tape &tape, const Register *frame, const TensorView *tensors) {
+    magnitude_ = 0, has_accumulator_ = false;
     const std::vector<Tape::Instruction> &code = tape.instructions();
     auto next = tape.applications().begin();
     const auto last = tape.applications().end();
@@ -184,6 +191,11 @@ double ErrorFollower::operation(Op op, Kind kind, const Tape::Instruction &i, co
     const Approximate a{number(type, frame[i.a]), errors[0]};
     const Approximate b = count > 1 ? Approximate{number(type, frame[i.b]), errors[1]} : Approximate{};
     const Approximate c = count > 2 ? Approximate{number(type, frame[i.c]), errors[2]} : Approximate{};
+    if (machine_ && is_real && op == Op::fma) {
+        const auto most = [](const Approximate &x) { return std::fabs(x.value) + x.error; };
+        magnitude_ += most(a) * most(b) + (has_accumulator_ ? 0 : most(c));
+        has_accumulator_ = true;
+    }
     if (is_comparison(op)) return comparison_error(op, a, b);
     const double value = number(type, frame[i.target]);
     const double bound = is_real ? float_error(op, type, value, a, b, c) : integer_error(op, type, value, a, b, c);

@@ -16,6 +16,11 @@ public:
     virtual void iterates(const Loop &loop, int64_t iteration) = 0;
     virtual void leaves(const Loop &loop) = 0;
     virtual void waits(const Barrier &barrier) = 0;
+    // An asynchronous copy begins and ends: in between one element is stored, which is in flight from then on. Each thread makes a group of
+    // what it has copied so, and waits for groups.
+    virtual void copies_ahead(bool begins) = 0;
+    virtual void commits() = 0;
+    virtual void awaits(const Await &await) = 0;
     // A Move begins and ends; in between it reads and stores the elements of its box, row by row.
     virtual void begins(const Move &move) = 0;
     virtual void ends(const Move &move) = 0;

@@ -9,10 +9,12 @@
 #include "compiler/lower/context/live_part.h"
 #include "compiler/lower/context/stage_nest.h"
 #include "compiler/lower/loops/point_loops.h"
+#include "compiler/lower/loops/ring.h"
 #include "compiler/lower/loops/tile_loops.h"
 #include "compiler/lower/loops/vector_loops.h"
 #include "compiler/lower/place/carries.h"
 #include "support/containers/alternatives.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -35,6 +37,10 @@ static Built one_loop(const Lowering &lowering, const Cursor &at, const Scope &s
     const LoopName &loop = at.loop();
     const StageNest &nest = *at.nest;
     if (const auto tile = tile_of(nest.knobs, loop)) return over_tiles(lowering, at, scope, names, *tile);
+    if (slices_at(at).stages > 1)
+        throw UserError("schedule.pack", at.stage().name + ": a copy in several stages at '" + loop.text() +
+                                             "', which goes point by point; expected a loop over slices. Pack it at 'k', or delete "
+                                             "'stages' (null).");
     const bool is_inside_fold = is_fold(at.stage()) && at.position >= nest.fold_at;
     if (const auto lanes = lanes_along(nest.step, loop.dim); lanes && !is_inside_fold)
         return over_vectors(lowering, at, scope, names, *lanes);

@@ -159,6 +159,7 @@ private:
         const Instruction *family = family_of(host);
         const int64_t group = family ? family->shape.k : 1;
         std::string text = family && !keeps_bits(*family) ? "by " + family->name : "";
+        if (family && !family->is_exact) text += ", whose bits are the machine's";
         auto add = [&](const std::string &more) { text += (text.empty() ? "" : ", ") + more; };
         if (dims.size() == 1 && group == 1) return text;
         // The dims that joined stages fold are equal one by one; those of writes may be any of the host's.

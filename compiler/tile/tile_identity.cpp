@@ -17,7 +17,7 @@ bool same(const std::map<std::string, Expr> &a, const std::map<std::string, Expr
 }
 
 bool same(const Buffer &a, const Buffer &b) {
-    return a.name == b.name && a.dtype == b.dtype && a.space == b.space && same(a.extents, b.extents);
+    return a.name == b.name && a.dtype == b.dtype && a.space == b.space && same(a.extents, b.extents) && a.swizzle == b.swizzle;
 }
 
 bool same(const Loop &a, const Loop &b) {
@@ -27,10 +27,13 @@ bool same(const Compute &a, const Compute &b) {
     return a.buffer == b.buffer && same(a.index, b.index) && same(a.value, b.value) && same(a.guard, b.guard);
 }
 bool same(const Copy &a, const Copy &b) {
-    return a.buffer == b.buffer && same(a.index, b.index) && same(a.value, b.value) && same(a.guard, b.guard);
+    return a.buffer == b.buffer && same(a.index, b.index) && same(a.value, b.value) && same(a.guard, b.guard) &&
+           a.is_asynchronous == b.is_asynchronous;
 }
 bool same(const Prefetch &a, const Prefetch &b) { return a.buffer == b.buffer && same(a.index, b.index); }
 bool same(const Barrier &, const Barrier &) { return true; }
+bool same(const Commit &, const Commit &) { return true; }
+bool same(const Await &a, const Await &b) { return a.pending == b.pending; }
 bool same(const Guard &a, const Guard &b) {
     return same(a.condition, b.condition) && equal(a.then, b.then) && equal(a.otherwise, b.otherwise);
 }
@@ -75,7 +78,11 @@ public:
         add(named.size());
         for (const auto &[name, e] : named) add(name), add(e);
     }
-    void add(const Buffer &b) { add(b.name), add(static_cast<uint64_t>(b.dtype)), add(static_cast<uint64_t>(b.space)), add(b.extents); }
+    void add(const Buffer &b) {
+        add(b.name), add(static_cast<uint64_t>(b.dtype)), add(static_cast<uint64_t>(b.space)), add(b.extents);
+        if (b.swizzle)
+            for (int64_t part : {b.swizzle->chunk, b.swizzle->rows, b.swizzle->phase}) add(static_cast<uint64_t>(part));
+    }
     void add(const Tensor &t) { add(t.name), add(t.dims), add(static_cast<uint64_t>(t.dtype)); }
 
     void add(const TileBody &body) {
@@ -103,9 +110,14 @@ private:
 
     void take(const Loop &n) { add(n.variable), add(n.count), add(static_cast<uint64_t>(n.kind)), add(n.body); }
     void take(const Compute &n) { add(n.buffer), add(n.index), add(n.value), add(n.guard); }
-    void take(const Copy &n) { add(n.buffer), add(n.index), add(n.value), add(n.guard); }
+    void take(const Copy &n) {
+        add(n.buffer), add(n.index), add(n.value), add(n.guard);
+        if (n.is_asynchronous) add(1);
+    }
     void take(const Prefetch &n) { add(n.buffer), add(n.index); }
     void take(const Barrier &) {}
+    void take(const Commit &) {}
+    void take(const Await &n) { add(static_cast<uint64_t>(n.pending)); }
     void take(const Guard &n) { add(n.condition), add(n.then), add(n.otherwise); }
     void take(const Let &n) { add(n.variable), add(n.value), add(n.body); }
     void take(const Alloc &n) { add(n.buffer), add(n.body); }

@@ -18,6 +18,8 @@ void each_body(Is<Compute> auto &, const auto &) {}
 void each_body(Is<Copy> auto &, const auto &) {}
 void each_body(Is<Prefetch> auto &, const auto &) {}
 void each_body(Is<Barrier> auto &, const auto &) {}
+void each_body(Is<Commit> auto &, const auto &) {}
+void each_body(Is<Await> auto &, const auto &) {}
 void each_body(Is<Guard> auto &n, const auto &visit) { visit(n.then), visit(n.otherwise); }
 void each_body(Is<Let> auto &n, const auto &visit) { visit(n.body); }
 void each_body(Is<Alloc> auto &n, const auto &visit) { visit(n.body); }
@@ -37,6 +39,8 @@ void each_expression(Is<Compute> auto &n, const auto &visit) { each_of_store(n, 
 void each_expression(Is<Copy> auto &n, const auto &visit) { each_of_store(n, visit); }
 void each_expression(Is<Prefetch> auto &n, const auto &visit) { each_of(n.index, visit); }
 void each_expression(Is<Barrier> auto &, const auto &) {}
+void each_expression(Is<Commit> auto &, const auto &) {}
+void each_expression(Is<Await> auto &, const auto &) {}
 void each_expression(Is<Guard> auto &n, const auto &visit) { visit(n.condition); }
 void each_expression(Is<Let> auto &n, const auto &visit) { visit(n.value); }
 void each_expression(Is<Alloc> auto &n, const auto &visit) { each_of(n.buffer.extents, visit); }
@@ -153,6 +157,14 @@ static std::string to_string(const BufferView &view) {
     return view.buffer + "[" + list(view.first) + axes + "]";
 }
 
+// ", chunks of 8 ^ row/2%4" or ""
+static std::string order_of_chunks(const Buffer &buffer) {
+    if (!buffer.swizzle) return "";
+    const Swizzle &s = *buffer.swizzle;
+    const std::string row = s.phase > 1 ? "row/" + std::to_string(s.phase) : "row";
+    return ", chunks of " + std::to_string(s.chunk) + " ^ " + row + "%" + std::to_string(s.rows);
+}
+
 static void print(const TileNode &node, int depth, std::string &out) {
     std::string indent(2 * depth, ' ');
     std::visit(Overloaded{
@@ -161,7 +173,10 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        print(n.body, depth + 1, out);
                    },
                    [&](const Compute &n) { out += store_text(indent, n.buffer, n.index, " = ", n.value, n.guard); },
-                   [&](const Copy &n) { out += store_text(indent, n.buffer, n.index, " <- ", n.value, n.guard); },
+                   [&](const Copy &n) {
+                       const char *sign = n.is_asynchronous ? " <~ " : " <- ";
+                       out += store_text(indent, n.buffer, n.index, sign, n.value, n.guard);
+                   },
                    [&](const Prefetch &n) {
                        SharedText line(n.index, shared_nodes);
                        std::string index;
@@ -169,6 +184,8 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        out += line.finish(indent, "prefetch " + n.buffer + "[" + index + "]");
                    },
                    [&](const Barrier &) { out += indent + "barrier shared 0\n"; },
+                   [&](const Commit &) { out += indent + "commit\n"; },
+                   [&](const Await &n) { out += indent + "await " + std::to_string(n.pending) + "\n"; },
                    [&](const Guard &n) {
                        out += indent + "if " + to_string(n.condition) + "\n";
                        print(n.then, depth + 1, out);
@@ -184,7 +201,7 @@ static void print(const TileNode &node, int depth, std::string &out) {
                    },
                    [&](const Alloc &n) {
                        out += indent + n.buffer.name + "[" + list(n.buffer.extents) + "]: " + name_of(n.buffer.dtype) + " in " +
-                              name_of(n.buffer.space) + "\n";
+                              name_of(n.buffer.space) + order_of_chunks(n.buffer) + "\n";
                        print(n.body, depth, out);
                    },
                    [&](const Invoke &n) {

@@ -3,10 +3,12 @@
 // that emitted code must give.
 //
 //   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
-//   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke | Move | Fragment
+//   node        := Loop | Compute | Copy | Prefetch | Barrier | Commit | Await | Guard | Let | Alloc | Invoke | Move | Fragment
 //   Loop        := variable, count, kind, node*      serial, unrolled, vector, streamed, parallel, block, warp, thread
 //   Compute     := buffer[index…] = value where guard
-//   Copy        := the same for a value that is one load
+//   Copy        := the same for a value that is one load; asynchronous: it arrives when it is awaited
+//   Commit      := the asynchronous copies since the last one are a group
+//   Await       := all groups but the youngest `pending` have arrived
 //   Prefetch       := buffer[index…]                      asks for a cache line; the element need not exist
 //   Alloc       := buffer, space, node*              lives for its nodes
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
@@ -39,11 +41,22 @@ namespace tessera {
 struct TileNode;
 using TileBody = std::vector<std::shared_ptr<const TileNode>>;
 
+// How rows of a shared buffer lie, so that the same elements of neighbouring rows are in other banks: each row, which is the last axis, is
+// made of chunks of so many elements, and chunk c of row r (counted over all axes before) lies where chunk c ^ (r / phase % rows) would.
+// No value depends on it. `rows` is a power of two, and rows have a multiple of chunk * rows elements.
+struct Swizzle {
+    int64_t chunk = 1, rows = 1, phase = 1;
+    friend bool operator==(const Swizzle &, const Swizzle &) = default;
+    // Where in its row the element lies, of the row and element that it is in order.
+    int64_t place(int64_t row, int64_t element) const { return (element / chunk ^ (row / phase % rows)) * chunk + element % chunk; }
+};
+
 struct Buffer {
     std::string name;
     DType dtype = DType::f32;
     std::vector<Expr> extents;  // outermost axis first; over extents of dims and, below the top, nothing else
     Space space = Space::argument;
+    std::optional<Swizzle> swizzle = {};  // in shared memory
 };
 
 struct Loop {
@@ -65,6 +78,9 @@ struct Copy {
     std::vector<Expr> index;
     Expr value;  // a load, possibly guarded
     Expr guard;
+    // On a GPU, to shared memory: the element is there when each thread has awaited its group (Await), and for other threads when they have
+    // met at a barrier after that.
+    bool is_asynchronous = false;
 };
 
 // Asks the processor to bring the cache line of an element near. It changes no value, and nothing is read where there is no
@@ -76,6 +92,14 @@ struct Prefetch {
 
 // All threads of a block get here before one of them goes on, and see what the others stored to shared memory.
 struct Barrier {};
+
+// On a GPU, by each thread of a block: the asynchronous copies that it has issued since its last Commit are a group, which may be empty.
+struct Commit {};
+
+// On a GPU, by each thread of a block: waits until all of its groups but the youngest `pending` have arrived.
+struct Await {
+    int pending = 0;
+};
 
 struct Guard {
     Expr condition;
@@ -134,7 +158,7 @@ struct Fragment {
     Expr warp = {};                 // of an accumulator that lives across the steps of a block's warps, its first index; else undefined
 };
 
-struct TileNode : std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke, Move, Fragment> {
+struct TileNode : std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke, Move, Fragment, Commit, Await> {
     using variant::variant;
 };
 
@@ -187,8 +211,9 @@ concept StoreNode = std::same_as<Node, Compute> || std::same_as<Node, Copy>;
 template <typename Node>
 concept FragmentNode = std::same_as<Node, Move> || std::same_as<Node, Fragment>;
 template <typename Node>
-concept LeafNode =
-    StoreNode<Node> || FragmentNode<Node> || std::same_as<Node, Prefetch> || std::same_as<Node, Barrier> || std::same_as<Node, Invoke>;
+concept WaitNode = std::same_as<Node, Barrier> || std::same_as<Node, Commit> || std::same_as<Node, Await>;
+template <typename Node>
+concept LeafNode = StoreNode<Node> || FragmentNode<Node> || WaitNode<Node> || std::same_as<Node, Prefetch> || std::same_as<Node, Invoke>;
 
 // The body of a Loop, Let or Alloc; both bodies of a Guard; none otherwise.
 std::vector<const TileBody *> bodies_of(const TileNode &node);

@@ -197,7 +197,7 @@ private:
 
     void visit(const Alloc &n) { visit(n.body); }  // sizes are computed in 64 bits
     void visit(const Prefetch &) {}                // the element need not exist
-    void visit(const Barrier &) {}
+    void visit(const WaitNode auto &) {}
     void visit(const Invoke &n) {
         for (const Expr &e : expressions_of(TileNode{n})) look(e);
     }

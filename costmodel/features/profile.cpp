@@ -173,7 +173,7 @@ private:
     }
 
     void visit(const Prefetch &) {}
-    void visit(const Barrier &) {}
+    void visit(const WaitNode auto &) {}
 
     // The bucket of the loop around the place.
     Bucket &bucket_here() {

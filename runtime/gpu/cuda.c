@@ -55,6 +55,11 @@ int32_t tess_cuda2_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t
 }
 
 int32_t tess_cuda2_launch(TessGpuRun *run, const char *name, int64_t blocks, int64_t threads, const int64_t *own, int32_t own_count) {
+    return tess_cuda2_launch_shared(run, name, blocks, threads, 0, own, own_count);
+}
+
+int32_t tess_cuda2_launch_shared(TessGpuRun *run, const char *name, int64_t blocks, int64_t threads, int64_t shared_bytes,
+                                 const int64_t *own, int32_t own_count) {
     int64_t numbers[TESS_GPU_MAX_LAUNCH];
     void *arguments[TESS_GPU_MAX_LAUNCH];
     const int32_t count = tess_gpu2_numbers(run, own, own_count, numbers);
@@ -66,11 +71,16 @@ int32_t tess_cuda2_launch(TessGpuRun *run, const char *name, int64_t blocks, int
     if (blocks <= 0) return TESS_OK;
     if (count < 0) return fault(TESS_KERNEL);
     if (cuModuleGetFunction(&function, (CUmodule)run->loaded->program, name) != CUDA_SUCCESS) return fault(TESS_GPU_LAUNCH);
+    /* More than 48 KiB of a block are asked for function by function. */
+    if (shared_bytes > 0 &&
+        cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared_bytes) != CUDA_SUCCESS)
+        return fault(TESS_GPU_LAUNCH);
     for (t = 0; t < run->spec[TESS_SPEC_N_TENSORS]; ++t) arguments[at++] = &frame[tess_frame_data(run->spec, t)];
     arguments[at++] = &frame[tess_frame_workspace(run->spec)];
     if (run->program->constants != NULL) arguments[at++] = &constants;
     for (i = 0; i < count; ++i) arguments[at++] = &numbers[i];
-    return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, run->stream, arguments, NULL) == CUDA_SUCCESS
+    return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, (unsigned)shared_bytes, run->stream, arguments,
+                          NULL) == CUDA_SUCCESS
                ? TESS_OK
                : fault(TESS_GPU_LAUNCH);
 }

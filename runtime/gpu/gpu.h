@@ -51,6 +51,9 @@ int32_t tess_cuda2_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t
  *  tensor, how many elements after the begin of its memory the first one of each tensor is, the parameters' bits and `numbers`. */
 int32_t tess_opencl2_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
 int32_t tess_cuda2_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
+/** The same, with `shared_bytes` of shared memory for each block beside what the function has by itself. */
+int32_t tess_cuda2_launch_shared(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, int64_t shared_bytes,
+                                 const int64_t *numbers, int32_t count);
 
 /** Has the context's `done` called when all is done, unless `status` tells of a failure, and gives the status of it all. */
 int32_t tess_opencl2_end(TessGpuRun *run, int32_t status);

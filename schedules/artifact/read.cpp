@@ -17,6 +17,7 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t max_variants = 64;
+constexpr int64_t max_stages = 8;  // of a pack
 
 std::string shortened(const json &value) {
     const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
@@ -149,10 +150,11 @@ std::vector<LayoutAxis> layout(const json &list, const FieldPlace &where) {
 }
 
 Pack pack(const json &value, const FieldPlace &where) {
-    known_fields(object(value, where, "an object with at and layout"), where, {"at", "layout"});
+    known_fields(object(value, where, "an object with at, layout and stages"), where, {"at", "layout", "stages"});
     Pack result;
     if (value.contains("at")) result.at = string(value["at"], where / "at", "a loop of the stage, \"root\" or \"prepack\"");
     if (value.contains("layout")) result.layout = layout(value["layout"], where / "layout");
+    if (value.contains("stages")) result.stages = integer(value["stages"], where / "stages", 1, max_stages, "a number of slices");
     return result;
 }
 

@@ -31,6 +31,7 @@ json json_of(const std::map<std::string, Pack> &packs) {
     for (const auto &[operand, pack] : packs) {
         all[operand] = {{"at", pack.at}};
         if (!pack.layout.empty()) all[operand]["layout"] = json_of(pack.layout);
+        if (pack.stages != 1) all[operand]["stages"] = pack.stages;
     }
     return all;
 }

@@ -302,6 +302,10 @@ private:
                                                        "." + did_you_mean(operand, names));
         if (pack.at != "root" && !pack.is_ahead()) check_place_in(stage, k, pack.at, where / "at");
         if (const std::optional<Tensor> t = tensor(operand)) check_layout(pack.layout, *t, where / "layout");
+        if (pack.stages > 1 && (pack.at == "root" || pack.is_ahead()))
+            (where / "stages")
+                .fail("schedule.pack", "expected a pack at a loop of " + subject(stage) + ", slice by slice; got one at '" + pack.at +
+                                           "', which has no slices. Delete 'stages' (null), or name a loop.");
     }
 
     void check_prefetch(const Addressable &stage, const std::string &operand, const PrefetchRule &when, const FieldPlace &where) const {

@@ -52,6 +52,9 @@ struct LayoutAxis {
 struct Pack {
     std::string at = "block";  // a loop of the stage, "root" for the whole operand before it, or "prepack"
     std::vector<LayoutAxis> layout;
+    // GPU, at a loop over slices that a block goes through: as many lie in shared memory at once, and all but one of them are on their way
+    // while one is used.
+    int64_t stages = 1;
     bool is_ahead() const { return at == "prepack"; }
     friend bool operator==(const Pack &, const Pack &) = default;
 };

@@ -10,7 +10,7 @@ std::vector<std::string> nearest_targets(const Target &target) {
     for (auto name = below.rbegin(); name != below.rend(); ++name) {
         if (*name == "host" || *name == target.name) continue;
         const Target other = target_named(*name);
-        if (other.arch != target.arch) continue;
+        if (other.arch != target.arch || other.compute_capability > target.compute_capability) continue;
         if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); }))
             nearest.push_back(*name);
     }

@@ -95,11 +95,15 @@ const std::vector<Target> &built_in() {
         Target sm80 = opencl;
         sm80.name = "cuda-sm80", sm80.arch = Arch::cuda, sm80.compute_capability = 80;
         sm80.stands_in = opencl.name;  // blocks for it fit every GPU
-        sm80.shared_bytes = 48 << 10, sm80.max_threads = 1024;
+        sm80.shared_bytes = 163 << 10, sm80.max_threads = 1024;
         sm80.l2_bytes = 40 << 20;
         Target sm86 = sm80;
         sm86.name = "cuda-sm86", sm86.compute_capability = 86, sm86.l2_bytes = 6 << 20;
-        return std::vector<Target>{base, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, sm80, sm86};
+        sm86.shared_bytes = 99 << 10;
+        Target sm90 = sm80;
+        sm90.name = "cuda-sm90", sm90.compute_capability = 90, sm90.l2_bytes = 50 << 20;
+        sm90.shared_bytes = 227 << 10;
+        return std::vector<Target>{base, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, sm80, sm86, sm90};
     }();
     return targets;
 }

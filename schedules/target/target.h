@@ -60,9 +60,9 @@ struct Target {
 // "x86-64", "avx2", "avx512"; "znver4", "znver5" and "sapphirerapids", which also have dot products of bytes and of bf16; "amx",
 // which is the last of these with its matrix instructions; "arm64"
 // (ARMv8-A, whose NEON has fma); "wasm32" (SIMD128). Features can be added to each of these ("avx512+avx512_vnni"). "opencl",
-// "cuda-sm80" and "cuda-sm86" have no features. "host" is the best target that this processor and its operating system support,
-// under that target's name and with the caches of this machine. Former names (knobs/former_names.h) are accepted. A target as a file:
-// target_file.h. UserError target.unknown, target.unknown-feature, target.feature-set.
+// "cuda-sm80", "cuda-sm86" and "cuda-sm90" have no features. "host" is the best target that this processor and its operating system
+// support, under that target's name and with the caches of this machine. Former names (knobs/former_names.h) are accepted. A target as a
+// file: target_file.h. UserError target.unknown, target.unknown-feature, target.feature-set.
 Target target_named(const std::string &name);
 // Whether it names a target for GPUs.
 bool names_gpu(const std::string &name);

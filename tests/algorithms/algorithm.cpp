@@ -272,10 +272,12 @@ TEST_CASE("algorithm: the expressions of an algorithm are the sizes of its dims,
 TEST_CASE("algorithm: numerics are found by name") {
     CHECK(numerics_named("bf16").storage == DType::bf16);
     CHECK(numerics_named("bf16").accumulate == DType::f32);
-    CHECK(join(numerics_names()) == "f32, f64, bf16, f16, training, inference, int8, nvfp4, tf32, fast_bf16, bf16_products");
+    CHECK(join(numerics_names()) ==
+          "f32, f64, bf16, f16, training, inference, int8, nvfp4, tf32, fast_bf16, bf16_products, bf16_machine, f16_machine");
     CHECK_THROWS_WITH(numerics_named("bf61"),
                       "error[numerics.unknown]: there is no numerics policy 'bf61'; the policies are f32, f64, bf16, f16, training, "
-                      "inference, int8, nvfp4, tf32, fast_bf16, bf16_products. Did you mean 'bf16'? One of your own is a file (*.json), or "
+                      "inference, int8, nvfp4, tf32, fast_bf16, bf16_products, bf16_machine, f16_machine. Did you mean 'bf16'? One of your "
+                      "own is a file (*.json), or "
                       "registered in a "
                       "generator of your own.");
 }

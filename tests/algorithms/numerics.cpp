@@ -60,6 +60,10 @@ TEST_CASE("tf32: products round their operands to ten bits of mantissa, and noth
     CHECK(run({1 + unit / 2}, {1}).at("sum").values()[0] == 1 + unit / 2);
     CHECK(algorithm_from_json(to_json(a)).numerics == a.numerics);
     CHECK(text_of(read(with(mine, {{"storage", "f32"}, {"multiply", "tf32"}}))).find("multiply tf32") != std::string::npos);
+    CHECK(text_of(read(with(mine, {{"products", "machine"}}))).find("products machine") != std::string::npos);
+    check_words([&] { read(with(mine, {{"products", "any"}})); }, {"/products", "'any'", "expected one of exact, machine"});
+    CHECK(weaker_in(numerics_named("bf16_machine"), numerics_named("bf16")) == "has products of the machine, whose bits are not promised");
+    CHECK(weaker_in(numerics_named("bf16"), numerics_named("bf16_machine")).empty());
     check_words([&] { read(with(mine, {{"multiply", "tf19"}})); }, {"/multiply", "'tf19'", "expected one of full, tf32, bf16"});
     check_words([&] { read(with(mine, {{"compute", "f64"}, {"multiply", "tf32"}})); }, {"error[numerics.policy]", "tf32", "f64"});
 }

@@ -35,7 +35,7 @@ expect("${gemm} SHAPE N" "SHAPE 'N'; expected <dim>=<extent>, for example N=768"
 expect("${gemm} SHAPE N=16 K=-1" "SHAPE 'K=-1'; expected <dim>=<extent>, for example N=768")
 expect("${gemm} SCHEDULE none.json" "SCHEDULE '" "none.json' is not a file")
 expect("${gemm} SCHEDULE_DIRS none" "SCHEDULE_DIRS '" "none' is not a folder")
-expect("${gemm} TARGETS x86-64 avx1024" "TARGETS has no 'avx1024'; the targets are x86-64, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host, with features")
+expect("${gemm} TARGETS x86-64 avx1024" "TARGETS has no 'avx1024'; the targets are x86-64, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, cuda-sm90, host, with features")
 expect("${gemm} TARGETS opencl avx2" "TARGETS 'opencl;avx2'; a kernel for a GPU is made for one target. Make one kernel for each")
 expect("${gemm} TARGETS opencl EMIT c" "EMIT 'c' with TARGETS opencl; a kernel for a GPU is a C file. Leave out EMIT")
 # A project's own generator may have schedules by any name, and is asked while the project is built.

@@ -55,7 +55,7 @@ TEST_CASE("knobs that a CPU does not have") {
     refused(
         a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}},
         {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, mul_add, dot2, dot4, amx_bf16, "
-         "amx_u8s8, amx_s8s8, smmla, usmmla, bfmmla, mma_bf16, mma_f16, mma_s8: fma "
+         "amx_u8s8, amx_s8s8, smmla, usmmla, bfmmla, mma_bf16, mma_f16, mma_s8, mma_u8s8: fma "
          "and mul_add on every target, the others where a processor has the instruction. Choose one of them, or delete the knob (null)."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "mma_bf16"; })}},
             {"error[schedule.instruction]: y: the instruction family mma_bf16 needs tensor cores by CUDA, which target 'avx2' has not; its "

@@ -76,7 +76,7 @@ static Algorithm product_of_bytes() {
 
 TEST_CASE("each family is found under its name, Tessera's first, which the schema shows as examples") {
     const std::vector<std::string> own = {"fma",   "mul_add", "dot2",   "dot4",     "amx_bf16", "amx_u8s8", "amx_s8s8",
-                                          "smmla", "usmmla",  "bfmmla", "mma_bf16", "mma_f16",  "mma_s8"};
+                                          "smmla", "usmmla",  "bfmmla", "mma_bf16", "mma_f16",  "mma_s8",   "mma_u8s8"};
     std::vector<std::string> names = family_names();
     REQUIRE(names.size() >= own.size());
     names.resize(own.size());

@@ -17,6 +17,7 @@
 #include "compiler/check/verify_tiles.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/instructions/families.h"
+#include "compiler/interpret/running_error.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/passes/add_barriers.h"
 #include "compiler/tile/fragments.h"
@@ -342,37 +343,43 @@ struct Scheduled {
     Algorithm algorithm;
     KnobsByStage stages;
     Extents grid;  // fragments of a warp along M and N
+    int64_t slots = 1;
 };
 
 // Blocks of `warps` by 2 warps, whose parts are 32 by `columns`.
-static Knobs by_warps(const std::string &family, int64_t warps, int64_t columns, int64_t slice) {
+static Knobs by_warps(const std::string &family, int64_t warps, int64_t columns, int64_t slice, int64_t stages = 1) {
     Knobs k;
     k.instruction = family;
     k.micro = {{"M", 32}, {"N", columns}}, k.block = {{"M", 32 * warps}, {"N", 2 * columns}}, k.k = {{"K", slice}};
-    for (const char *operand : {"x", "w"}) k.pack[operand].at = "k";
+    for (const char *operand : {"x", "w"}) k.pack[operand].at = "k", k.pack[operand].stages = stages;
     return k;
 }
 
 static std::vector<Scheduled> scheduled() {
     std::vector<Scheduled> all;
-    const auto placed = [&](const std::string &policy, int64_t warps, int64_t columns, int64_t slice) {
+    const auto placed = [&](const std::string &policy, int64_t warps, int64_t columns, int64_t slice, int64_t slots) {
         KnobsByStage stages;
-        stages["dot"] = by_warps("mma_" + policy, warps, columns, slice);
+        stages["dot"] = by_warps("mma_" + policy, warps, columns, slice, slots);
         stages["dot"].place = tessera::Place{tessera::Place::Kind::at, "y", "block"};
         stages["y"].block = stages["dot"].block, stages["y"].micro = {{"M", 8}, {"N", columns / 8}};
         all.push_back({"placed_" + policy + std::to_string(all.size()),
-                       library::matmul(numerics_named(policy)),
+                       library::matmul(numerics_named(policy + "_machine")),
                        stages,
-                       {{"M", 2}, {"N", columns / 8}}});
+                       {{"M", 2}, {"N", columns / 8}},
+                       slots});
     };
-    placed("bf16", 2, 32, 32), placed("f16", 1, 16, 16), placed("f16", 2, 24, 64);
+    placed("bf16", 2, 32, 32, 1), placed("f16", 1, 16, 16, 2), placed("f16", 2, 24, 64, 4), placed("bf16", 2, 32, 32, 3);
     // The result of the fold is an output: fragments have no place in it.
-    all.push_back({"wide", library::matmul_wide(numerics_named("bf16")), {{"y", by_warps("mma_bf16", 2, 32, 32)}}, {{"M", 2}, {"N", 4}}});
+    all.push_back({"wide",
+                   library::matmul_wide(numerics_named("bf16_machine")),
+                   {{"y", by_warps("mma_bf16", 2, 32, 32, 2)}},
+                   {{"M", 2}, {"N", 4}},
+                   2});
     Builder f("product", numerics_named("int8"));
     const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
     const Algorithm bytes =
         f.output("y", dot(f.input("x", {M, K}, DType::i8), f.input("w", {K, N}, DType::i8)), DType::i32).build();  // (M, N)
-    all.push_back({"bytes", bytes, {{"y", by_warps("mma_s8", 2, 16, 64)}}, {{"M", 2}, {"N", 2}}});
+    all.push_back({"bytes", bytes, {{"y", by_warps("mma_s8", 2, 16, 64, 3)}}, {{"M", 2}, {"N", 2}}, 3});
     return all;
 }
 
@@ -407,7 +414,7 @@ TEST_CASE("schedules lay out warps of fragments, at all extents") {
 
 TEST_CASE("what schedules ask of warps and cannot have is said in words") {
     const Target target = target_named("cuda-sm80");
-    const Algorithm wide = library::matmul_wide(numerics_named("bf16"));
+    const Algorithm wide = library::matmul_wide(numerics_named("bf16_machine"));
     const auto refused = [&](const std::function<void(Knobs &)> &change, const std::string &words) {
         Knobs k = by_warps("mma_bf16", 2, 32, 32);
         change(k);
@@ -423,6 +430,69 @@ TEST_CASE("what schedules ask of warps and cannot have is said in words") {
     refused([](Knobs &k) { k.block["N"] = 80; }, "must be a multiple of micro N = 32");
     refused([](Knobs &k) { k.vector["N"] = 8; }, "its vectors are the family's own");
     refused([](Knobs &k) { k.pack.erase("w"); }, "Pack it there, without a layout.");
+    refused([](Knobs &k) { k.pack["x"].stages = 2, k.pack["w"].stages = 3; },
+            "expected one number of stages for all packs at 'k.K'; got 3 and 2.");
+    try {
+        Knobs k;
+        k.block = {{"M", 16}, {"N", 16}};
+        k.pack["x"].at = "block", k.pack["x"].stages = 2;
+        lower(library::matmul_wide({}), {{"y", k}}, target);
+        FAIL("expected slices to be asked for");
+    } catch (const UserError &e) { CHECK_THAT(e.what(), Catch::Contains("expected a loop that a block goes through. Pack it at 'k'")); }
+    try {
+        lower(library::matmul_wide(numerics_named("bf16")), {{"y", by_warps("mma_bf16", 2, 32, 32)}}, target);
+        FAIL("expected the policy to be asked");
+    } catch (const UserError &e) {
+        CHECK_THAT(e.what(), Catch::Contains("what the instruction family mma_bf16 rounds is not published") &&
+                                 Catch::Contains("the policy 'bf16' promises bits: its products are 'exact'"));
+    }
+}
+
+// A machine that aligns what a step adds with the largest, and cuts off what is below 2^-23 of that; on the way from f64 to f32 as well.
+static float by_machine(float sum, const std::vector<double> &products) {
+    double most = std::fabs(sum);
+    for (double p : products) most = std::max(most, std::fabs(p));
+    if (most == 0) return 0;
+    const double unit = std::ldexp(1, std::ilogb(most) - 23);
+    const auto cut = [&](double v) { return std::trunc(v / unit) * unit; };
+    double all = cut(sum);
+    for (double p : products) all += cut(p);
+    const float near = static_cast<float>(all);
+    return std::fabs(near) > std::fabs(all) ? std::nextafter(near, 0.0f) : near;
+}
+
+TEST_CASE("products of the machine stay within the running bound") {
+    const Algorithm a = library::matmul_wide(numerics_named("bf16_machine"));
+    const TileProgram program = lower(a, {{"y", by_warps("mma_bf16", 2, 32, 32, 2)}}, target_named("cuda-sm80"));
+    const Extents shape = {{"M", 5}, {"N", 7}, {"K", 200}};
+    Arrays in = make_inputs(a, shape, 3);
+    for (Array *operand : {&in.at("x"), &in.at("w")})  // of very different sizes, so that much is cut off
+        for (int64_t i = 0; i < operand->size(); i++)
+            operand->set(i,
+                         Scalar::of_real(DType::bf16, std::ldexp(operand->values()[static_cast<size_t>(i)], static_cast<int>(i * 7 % 12))));
+    Array y(DType::f32, {5, 7});
+    std::map<std::string, TensorView> views;
+    for (auto &[name, array] : in) views[name] = array.view(name);
+    views["y"] = y.view("y");
+    const RunningErrors errors = running_errors(program, views, shape);
+    CHECK(errors.unknown.empty());
+    const std::vector<double> x = in.at("x").values(), w = in.at("w").values();
+    for (size_t m = 0; m < 5; m++)
+        for (size_t n = 0; n < 7; n++) {
+            float sum = 0;
+            double exact = 0, magnitude = 0;
+            for (size_t k = 0; k < 200; k += 16) {
+                std::vector<double> products;
+                for (size_t i = k; i < std::min<size_t>(k + 16, 200); i++) products.push_back(x[m * 200 + i] * w[i * 7 + n]);
+                sum = by_machine(sum, products);
+                for (double p : products) exact += p, magnitude += std::fabs(p);
+            }
+            const double bound = errors.bounds.at("y")[m * 7 + n];
+            INFO(m << ", " << n << ": " << sum << " for " << exact << ", bound " << bound);
+            CHECK(std::fabs(static_cast<double>(sum) - exact) <= bound);
+            CHECK(std::fabs(y.values()[m * 7 + n] - exact) <= bound);
+            CHECK(bound <= 13 * 20 * 0x1p-23 * magnitude);
+        }
 }
 
 // ---- NVIDIA's compiler
@@ -468,6 +538,16 @@ TEST_CASE("NVIDIA's compiler makes an instruction of each fragment, and keeps th
         const size_t steps = occurrences(ptx, "mma.sync.aligned"), own = count(p.body, is_step);
         CHECK((steps >= own && steps % own == 0));
         CHECK(occurrences(ptx, "ldmatrix.sync.aligned") == loads * (steps / own));
+        // Each loop over 16 bytes of a thread is an asynchronous copy, which the compiler may write out as often as loops around it run.
+        const size_t ahead = count(p.body, [](const TileNode &n) {
+            const auto *copy = std::get_if<Copy>(&n);
+            return copy && copy->is_asynchronous;
+        });
+        CHECK((ahead > 0) == (s.slots > 1));
+        const size_t chunks = occurrences(ptx, "cp.async.cg.shared.global");
+        CHECK((chunks >= ahead && (chunks > 0) == (ahead > 0)));
+        CHECK(occurrences(ptx, "cp.async.commit_group") == static_cast<size_t>(s.slots > 1 ? s.slots : 0));
+        CHECK(occurrences(ptx, "cp.async.wait_group") == (s.slots > 1 ? 2 : 0));
         const std::string said = nvcc(source, "-arch=sm_80 -fmad=false -cubin -Xptxas -v -o out", "log");
         INFO(said);
         CHECK(said.find(" 0 bytes spill stores, 0 bytes spill loads") != std::string::npos);

@@ -17,12 +17,12 @@ TEST_CASE("list shows a line for each algorithm, in families, with targets and n
     const Outcome outcome = generator({"list"}, registry);
     CHECK(outcome.code == 0);
     CHECK(outcome.err == "");
-    for (const char *line :
-         {"algorithms\n", "\n  matmul          y[M, N] = x[M, K] w[K, N]\n", "\nmore products\n  linear          y[M, N]",
-          "other schedules\n  ", "elsewhere/other",
-          "targets\n  x86-64, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host "
-          "(host is ",
-          "numerics\n  f32  ", "  nvfp4  ", "'list <algorithm>' shows its dims, arguments, options and schedules.\n"})
+    for (const char *line : {"algorithms\n", "\n  matmul          y[M, N] = x[M, K] w[K, N]\n",
+                             "\nmore products\n  linear          y[M, N]", "other schedules\n  ", "elsewhere/other",
+                             "targets\n  x86-64, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, "
+                             "cuda-sm86, cuda-sm90, host "
+                             "(host is ",
+                             "numerics\n  f32  ", "  nvfp4  ", "'list <algorithm>' shows its dims, arguments, options and schedules.\n"})
         CHECK_THAT(outcome.out, Catch::Contains(line));
     CHECK_THAT(outcome.out, !Catch::Contains("matmul/mine"));
 }

@@ -21,7 +21,7 @@ static const json &statements() {
                              {"vector", {{"N", 8}}},
                              {"unroll", {{"M", 4}}},
                              {"parallel", {"block.M"}},
-                             {"pack", {{"w", {{"at", "block"}, {"layout", {"N/16", "K", "N%16"}}}}}},
+                             {"pack", {{"w", {{"at", "block"}, {"layout", {"N/16", "K", "N%16"}}, {"stages", 2}}}}},
                              {"prefetch", {{"x", {{"loop", "y.M"}, {"ahead", 2}}}}},
                              {"stream", "M"},
                              {"layout", {"N", "M"}},

@@ -76,7 +76,7 @@ TEST_CASE("fields and knobs that are none: the words suggest one") {
             {"error[schedule.unknown-knob]: schedule 's' at /stages/acc/swizzle: there is no knob 'swizzle'; the knobs are place, block"});
     refused(R"({"stages": 2})", {"error[schedule.unknown-knob]: schedule 's' at /stages/acc/stages: there is no knob 'stages'"});
     refused(R"({"pack": {"w": {"to": "block"}}})",
-            {"at /stages/acc/pack/w/to: there is no field 'to' here; the fields are at, layout. Remove it or correct its name."});
+            {"at /stages/acc/pack/w/to: there is no field 'to' here; the fields are at, layout, stages. Remove it or correct its name."});
     refused(R"({"split": {"K": {"how": "passes", "size": 4}}})",
             {"at /stages/acc/split/K/size: a split into passes runs over the whole dim and has no size. Remove it."});
 }
@@ -102,7 +102,7 @@ TEST_CASE("values of another type: the words name the pointer, both types and th
             {"at /stages/acc/loops: expected an array of strings; got \"block.M\" (string). Write it in brackets"});
     refused(R"({"loops": [1]})", {"at /stages/acc/loops/0: expected a string; got 1 (number). Write it in quotes."});
     refused(R"({"place": 1})", {"at /stages/acc/place: expected a place; got 1 (number)."});
-    refused(R"({"pack": {"w": "block"}})", {"at /stages/acc/pack/w: expected an object with at and layout"});
+    refused(R"({"pack": {"w": "block"}})", {"at /stages/acc/pack/w: expected an object with at, layout and stages"});
     refused(R"({"directives": {}})", {"expected an array of directives"});
     refused_document(R"({"stages": {"acc": 3}})", {"at /stages/acc: expected an object of knobs; got 3 (number)"});
     refused_document(R"({"stages": []})", {"at /stages: expected an object of stages and their knobs"});
@@ -166,6 +166,8 @@ TEST_CASE("texts without the form of a place, an axis, a condition or a level: t
                                                 "\"N%48/2\", whose first number is a multiple of the "
                                                 "second; got 'N*48'."});
     refused(R"({"pack": {"w": {"layout": ["N/0"]}}})", {"at /stages/acc/pack/w/layout/0: expected a factor from 1 to 65536; got 'N/0'."});
+    refused(R"({"pack": {"w": {"stages": 9}}})",
+            {"at /stages/acc/pack/w/stages: expected a number of slices from 1 to 8; got 9"});
     refused(R"({"levels": {"micro": {"M": 4}}})", {"at /stages/acc/levels/micro: expected a name for a level that is not block, k, micro "
                                                    "or root and has no '.'; got 'micro'. Rename it."});
     refused(R"({"levels": {"a.b": {"M": 4}}})", {"error[schedule.syntax]"});

@@ -72,7 +72,7 @@ TEST_CASE("the host is a built-in target that this processor satisfies") {
 }
 
 TEST_CASE("GPUs have blocks, and no features of processors") {
-    for (const char *name : {"opencl", "cuda-sm80", "cuda-sm86"}) {
+    for (const char *name : {"opencl", "cuda-sm80", "cuda-sm86", "cuda-sm90"}) {
         const Target target = target_named(name);
         CHECK(target.is_gpu());
         CHECK((target.shared_bytes >= 32 << 10 && target.max_threads >= 256));
@@ -92,9 +92,10 @@ TEST_CASE("features can be added to a target, in any order and more than once") 
 }
 
 TEST_CASE("an unknown target or feature: the words") {
-    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, "
-                                                "znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host",
-                                                "Did you mean 'avx512'?"});
+    check_words([] { target_named("avx51"); },
+                {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, "
+                 "znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, cuda-sm90, host",
+                 "Did you mean 'avx512'?"});
     check_words([] { target_named(""); }, {"there is no target ''"});
     check_words([] { target_named("avx512+bf16"); },
                 {"error[target.unknown-feature]: target 'avx512+bf16': x86-64 has no feature 'bf16'; its features are sse4_1"});

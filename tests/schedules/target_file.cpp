@@ -156,11 +156,12 @@ TEST_CASE("the errors of target files: the words") {
                 "--calibrate writes it."});
     check_with("/version", 2,
                {"error[target.version]: t.json: /version: the target file has version 2; this Tessera reads version 1. Calibrate anew."});
-    check_with("/name", "host",
-               {"error[target.base]: t.json: /name: expected a target that is the same on every machine; got 'host'. The targets are "
-                "x86-64, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, with features "
-                "added by "
-                "+."});
+    check_with(
+        "/name", "host",
+        {"error[target.base]: t.json: /name: expected a target that is the same on every machine; got 'host'. The targets are "
+         "x86-64, avx2, avx512, znver4, znver5, sapphirerapids, amx, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, cuda-sm90, with features "
+         "added by "
+         "+."});
     check_with("/name", "avx51", {"error[target.unknown]: t.json: /name: there is no target 'avx51'", "Did you mean 'avx512'?"});
     check_with("/name", "avx2+bf16", {"error[target.unknown-feature]: t.json: /name: "});
     check_with("/cache", 1,

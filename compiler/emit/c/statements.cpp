@@ -298,7 +298,7 @@ private:
                        [&](const Guard &n) { flush(pending), guard(n, around.known); },
                        [&](const Let &n) { flush(pending), declared([&] { let(n, around.known); }, whole); },
                        [&](const Alloc &n) { flush(pending), declared([&] { alloc(n, around.known); }, whole); },
-                       [&](const Barrier &) { throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target."); },
+                       [&](const WaitNode auto &) { throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target."); },
                        [&](const Invoke &n) { flush(pending), invoke(n, around.known); },
                        [&](const FragmentNode auto &n) { flush(pending), fragment(n, around.known); },
                    },

@@ -62,6 +62,12 @@ FN long whole_f32(float r, float lo, float hi, long lowest, long highest, int sa
     return (long)r;
 }
 
+/* Where an element lies in a buffer whose rows have their chunks in another order. */
+FN int swizzled(int at, int columns, int chunk, int rows, int phase) {
+    const uint row = (uint)at / (uint)columns, element = (uint)at % (uint)columns;
+    return (int)(row * (uint)columns + (element / (uint)chunk ^ (row / (uint)phase & ((uint)rows - 1u))) * (uint)chunk +
+                 element % (uint)chunk);
+}
 FN float f32_of_bf16(ushort x) { return as_float((int)((uint)x << 16)); }
 FN ushort bf16_of_f32(float x) {
     const uint bits = (uint)as_int(x);
@@ -187,7 +193,7 @@ std::vector<std::string> Expressions::texts(const std::vector<Expr> &roots, std:
         const Expr e = table_.expr(n);
         const std::string value = piece(e).text, name = temporaries_.take("t");
         lines.push_back(fmt::format("const {} {} = {};",
-                                    widths.is_wide(e)            ? "long"
+                                    widths.is_wide(e)          ? "long"
                                     : e.type() == DType::index ? position_type
                                                                : value_type(e.type()),
                                     name, value));

@@ -19,8 +19,7 @@ std::string round_up(const std::string &bytes) { return fmt::format("(({}) + 63)
 
 std::string words_of(const std::vector<int64_t> &spec) {
     std::string words;
-    for (int64_t word : spec)
-        words += (words.empty() ? "" : ", ") + (word == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", word));
+    for (int64_t word : spec) words += (words.empty() ? "" : ", ") + (word == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", word));
     return words;
 }
 
@@ -264,8 +263,9 @@ private:
         const KernelFunction &kernel = k_.functions[number];
         std::string blocks = f.text(kernel.blocks);
         if (kernel.in_turns) blocks = fmt::format("min_i64({}, {})", blocks, resident_blocks);
-        f.line(fmt::format("if (status == TESS_OK) status = tess_{}2_launch(&run, \"{}\", {}, {}, rooms, {});", device(), kernel.name,
-                           blocks, kernel.threads, launched()));
+        const std::string more = kernel.shared_bytes > 0 ? std::to_string(kernel.shared_bytes) + ", " : "";
+        f.line(fmt::format("if (status == TESS_OK) status = tess_{}2_launch{}(&run, \"{}\", {}, {}, {}rooms, {});", device(),
+                           more.empty() ? "" : "_shared", kernel.name, blocks, kernel.threads, more, launched()));
     }
 
     void emit(Function &f, const Launch &n, const std::string &) const { launch(f, n.kernel); }

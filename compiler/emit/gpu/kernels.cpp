@@ -5,6 +5,7 @@
 #include "algorithms/index/linear.h"
 #include "algorithms/index/prove.h"
 #include "compiler/abi/workspace.h"
+#include "compiler/emit/gpu/chunks.h"
 #include "compiler/emit/spec.h"
 #include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
@@ -14,6 +15,9 @@
 namespace tessera::emit_gpu {
 
 namespace {
+
+// Shared memory that a block has without its launch asking for it.
+constexpr int64_t static_shared_bytes = 48 << 10;
 
 class Kernels {
 public:
@@ -28,7 +32,7 @@ public:
         result_.plan = launches_of(p, callees);
         expressions_.widths.look_at(p, p.body);
         result_.in_calls = is_callee_ || !p.programs.empty();
-        for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes"}) names_.take(own);
+        for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes", "shared_bytes"}) names_.take(own);
         if (result_.in_calls)
             for (const char *own : {"choice_at", "parameters_at"}) names_.take(own);
         for (const Argument &a : p.arguments) {
@@ -157,7 +161,12 @@ private:
             bool simple = extent.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos;
             position = total(i ? product(grouped(position), simple ? extent : "(" + extent + ")") : "", index[i]);
         }
+        if (const std::optional<Swizzle> &s = d.buffer.swizzle) position = swizzled(d.buffer, *s, position);
         return c + "[" + (position.empty() ? "0" : position) + "]";
+    }
+
+    static std::string swizzled(const Buffer &b, const Swizzle &s, const std::string &position) {
+        return fmt::format("swizzled({}, {}, {}, {}, {})", position, b.extents.back()->value.integer, s.chunk, s.rows, s.phase);
     }
 
     void add_room(const Buffer &b, bool per_block) {
@@ -295,18 +304,12 @@ private:
         }
         for (const Argument &a : program_.arguments)
             if (used.count(a.tensor.name)) line(pointer(a));
-        for (const Buffer &b : shared) {
-            declare(b, b.extents.size());
-            int64_t count = 1;
-            for (const Expr &e : b.extents) count *= e->value.integer;
-            // Rows of fragments are loaded by 16 bytes.
-            const char *where = !cuda_ ? "__local" : held_.empty() ? "__shared__" : "__shared__ __align__(16)";
-            line(fmt::format("{} {} {}[{}];", where, stored_type(b.dtype), names_.of("buffer", b.name), std::max<int64_t>(1, count)));
-        }
+        share(shared, f);
         for (const Room &room : result_.rooms) {
             if (own.count(room.buffer)) declare(own.at(room.buffer), own.at(room.buffer).extents.size());
             if (used.count(room.buffer)) line(pointer(room, buffers_.at(room.buffer).buffer));
         }
+        for (const std::string &name : copied_ahead(blocks.body)) line(in_chunks(name));
         for (const Tensor &t : program_.constants)
             if (used.count(t.name)) line(table(t));
         const std::string thread = cuda_ ? "(int)threadIdx.x" : "(int)get_local_id(0)",
@@ -333,6 +336,81 @@ private:
                                      : fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}(", f.threads, f.name);
         result_.text += "\n" + head + "\n    " + parameters() + ") {\n" + body_ + "}\n";
         result_.functions.push_back(f);
+    }
+
+    // What the threads of a block share, each buffer at a multiple of 16 bytes: rows of fragments are loaded by as many.
+    void share(const std::vector<Buffer> &shared, KernelFunction &f) {
+        const auto count_of = [](const Buffer &b) {
+            int64_t count = 1;
+            for (const Expr &e : b.extents) count *= e->value.integer;
+            return std::max<int64_t>(1, count);
+        };
+        const auto bytes_of = [&](const Buffer &b) { return (count_of(b) * size_of(b.dtype) + 15) / 16 * 16; };
+        int64_t all = 0, at = 0;
+        for (const Buffer &b : shared) all += bytes_of(b);
+        const bool is_asked_for = cuda_ && all > static_shared_bytes;
+        if (is_asked_for) {
+            f.shared_bytes = all;
+            line("extern __shared__ __align__(16) uchar shared_bytes[];");
+        }
+        for (const Buffer &b : shared) {
+            declare(b, b.extents.size());
+            const std::string type = stored_type(b.dtype), &name = names_.of("buffer", b.name);
+            const char *where = cuda_ ? "__shared__ __align__(16)" : "__local";
+            if (is_asked_for) line(fmt::format("{0} *const {1} = ({0} *)(shared_bytes + {2});", type, name, at));
+            else line(fmt::format("{} {} {}[{}];", where, type, name, count_of(b)));
+            at += bytes_of(b);
+        }
+    }
+
+    // What is copied asynchronously.
+    std::set<std::string> copied_ahead(const TileBody &body) const {
+        std::set<std::string> names;
+        walk(body, [&](const TileNode &n) {
+            const auto *copy = std::get_if<Copy>(&n);
+            if (!cuda_ || !copy || !copy->is_asynchronous || copy->value.kind() != ExprKind::load) return;
+            const Space space = buffers_.at(copy->value->name).buffer.space;
+            if (space == Space::argument || space == Space::workspace) names.insert(copy->value->name);
+        });
+        return names;
+    }
+
+    // Whether all rows of the buffer begin at multiples of 16 bytes.
+    std::string in_chunks(const std::string &name) {
+        const Declared &d = buffers_.at(name);
+        std::string all = fmt::format("((ulong){} & {}) == 0", names_.of("buffer", name), chunk_bytes - 1);
+        for (size_t axis = 0; axis + 1 < d.rank; axis++)
+            if (d.buffer.space == Space::argument || axis + 2 == d.rank)
+                all +=
+                    fmt::format(" && ({}) % {} == 0",
+                                d.buffer.space == Space::argument ? names_.of("stride", stride(name, axis)) : text(d.buffer.extents.back()),
+                                chunk_bytes / size_of(d.buffer.dtype));
+        return fmt::format("const int {} = {};", names_.bind("chunks", name + "_in_chunks"), all);
+    }
+
+    // Begins the elements of a loop as one asynchronous copy, where the rows of what it copies lie so, and otherwise the loop. Whether
+    // there is such a copy.
+    bool copy_chunk(const Loop &n) {
+        const Copy *copy = only<Copy>(n.body);
+        if (!cuda_ || !copy || !copy->is_asynchronous || copy->value.kind() != ExprKind::load) return false;
+        const std::optional<Chunk> chunk = chunk_of(n, buffers_.at(copy->buffer).buffer, buffers_.at(copy->value->name).buffer, facts_);
+        if (!chunk) return false;
+        line("if (" + names_.of("chunks", chunk->buffer + "_in_chunks") + ") {");
+        depth_++;
+        std::vector<Expr> roots = chunk->to;
+        roots.insert(roots.end(), chunk->from.begin(), chunk->from.end());
+        roots.push_back(chunk->bytes);
+        std::vector<std::string> before, all = expressions_.texts(roots, before);
+        lines(before);
+        const auto middle = all.begin() + static_cast<std::ptrdiff_t>(chunk->to.size());
+        line(fmt::format(
+            "asm volatile(\"cp.async.cg.shared.global [%0], [%1], {}, %2;\" : : \"r\"((uint)__cvta_generic_to_shared(&{})), "
+            "\"l\"(__cvta_generic_to_global(&{})), \"r\"((int)({})) : \"memory\");",
+            chunk_bytes, element(copy->buffer, {all.begin(), middle}), element(chunk->buffer, {middle, all.end() - 1}), all.back()));
+        depth_--;
+        line("} else {");
+        depth_++;
+        return true;
     }
 
     bool has_barrier(const TileBody &body) const {
@@ -386,6 +464,7 @@ private:
         } else {
             if (!traits_of(n.kind).on_gpu)
                 throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
+            const bool is_chunk = copy_chunk(n);
             std::string count = text(n.count);
             if (expressions_.widths.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
             const std::string v = names_.bind("variable", n.variable);
@@ -403,6 +482,7 @@ private:
             }
             emit(n.body);
             if (meets) meet();
+            if (is_chunk) depth_--, line("}");
         }
         depth_--;
         line("}");
@@ -498,7 +578,7 @@ private:
     bool has_aligned_rows(const BufferView &view, size_t along, int64_t row) const {
         const Buffer &b = buffers_.at(view.buffer).buffer;
         if (b.space != Space::shared || view.axes.size() != 2 || view.axes[along].of + 1 != b.extents.size() ||
-            !view.axes[along].step.is_constant(1))
+            !view.axes[along].step.is_constant(1) || (b.swizzle && b.swizzle->chunk % row))
             return false;
         Expr position = 0;
         std::vector<Expr> first = {variable("%row"), variable("%row")};
@@ -592,6 +672,13 @@ private:
     void emit(const Barrier &) {
         if (threads_ > 1) line(barrier());
         parted_ = false;
+    }
+    // By elements the copies are there at once, and elsewhere all of them are.
+    void emit(const Commit &) {
+        if (cuda_) line("asm volatile(\"cp.async.commit_group;\" : : : \"memory\");");
+    }
+    void emit(const Await &n) {
+        if (cuda_) line(fmt::format("asm volatile(\"cp.async.wait_group {};\" : : : \"memory\");", n.pending));
     }
     void emit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
     void emit(const Copy &n) { store(n.buffer, n.index, n.value, n.guard); }

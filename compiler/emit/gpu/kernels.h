@@ -21,7 +21,8 @@ struct KernelFunction {
     std::string name;
     Expr blocks;
     int64_t threads = 1;
-    bool in_turns = false;  // see resident_blocks
+    bool in_turns = false;     // see resident_blocks
+    int64_t shared_bytes = 0;  // that its launch sets aside: all of a block's, where they are more than those that CUDA gives by itself
 };
 
 // The functions of one program take, in order: its arguments' data, the workspace, the constants where there are any, the extents of

@@ -10,15 +10,15 @@ namespace tessera::emit_gpu {
 // Words of C, OpenCL C and CUDA C++, and the functions that kernels call.
 static const std::set<std::string> &reserved() {
     static const std::set<std::string> words = {
-        "auto",     "bool",   "break",    "case",     "char",     "class",     "const",     "constant",  "continue", "default",  "delete",
-        "do",       "double", "else",     "enum",     "extern",   "false",     "float",     "for",       "generic",  "global",   "goto",
-        "half",     "if",     "inline",   "int",      "kernel",   "local",     "long",      "namespace", "new",      "operator", "pipe",
-        "private",  "public", "register", "restrict", "return",   "short",     "signed",    "sizeof",    "static",   "struct",   "switch",
-        "template", "this",   "true",     "typedef",  "typename", "uchar",     "uint",      "ulong",     "uniform",  "union",    "unsigned",
-        "ushort",   "using",  "virtual",  "void",     "volatile", "while",     "barrier",   "fma",       "sqrt",     "fabs",     "floor",
-        "ceil",     "trunc",  "rint",     "min",      "max",      "workspace", "frame",     "bounded",   "status",   "run",      "asm",
-        "event_t",  "image",  "and",      "or",       "not",      "xor",       "bitand",    "bitor",     "compl",    "dim3",     "signbit",
-        "uint3",    "M_PI",   "NULL",     "NAN",      "INFINITY", "EOF",       "threadIdx", "blockIdx",  "blockDim", "gridDim"};
+        "auto",     "bool",   "break",    "case",     "char",     "class",     "const",   "constant",  "continue", "default",  "delete",
+        "do",       "double", "else",     "enum",     "extern",   "false",     "float",   "for",       "generic",  "global",   "goto",
+        "half",     "if",     "inline",   "int",      "kernel",   "local",     "long",    "namespace", "new",      "operator", "pipe",
+        "private",  "public", "register", "restrict", "return",   "short",     "signed",  "sizeof",    "static",   "struct",   "switch",
+        "template", "this",   "true",     "typedef",  "typename", "uchar",     "uint",    "ulong",     "uniform",  "union",    "unsigned",
+        "ushort",   "using",  "virtual",  "void",     "volatile", "while",     "barrier", "fma",       "sqrt",     "fabs",     "floor",
+        "ceil",     "trunc",  "rint",     "min",      "max",      "workspace", "frame",   "bounded",   "status",   "run",      "asm",
+        "event_t",  "image",  "and",      "or",       "not",      "xor",       "bitand",  "bitor",     "compl",    "dim3",     "signbit",
+        "swizzled", "uint3",  "M_PI",     "NULL",     "NAN",      "INFINITY",  "EOF",     "threadIdx", "blockIdx", "blockDim", "gridDim"};
     return words;
 }
 

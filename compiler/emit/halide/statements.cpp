@@ -184,7 +184,7 @@ private:
 
     Stmt emit(const Compute &n) { return store(n.buffer, n.index, n.value, n.guard); }
     Stmt emit(const Copy &n) { return store(n.buffer, n.index, n.value, n.guard); }
-    Stmt emit(const Barrier &) { throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target."); }
+    Stmt emit(const WaitNode auto &) { throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target."); }
 
     Stmt emit(const Guard &guard) {
         return IfThenElse::make(name_shared(values.emit(guard.condition)), emit(guard.then),

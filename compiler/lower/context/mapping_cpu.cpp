@@ -75,6 +75,10 @@ void CpuMapping::check(const std::string &stage, const Knobs &k) const {
     if (const std::optional<Knob> knob = knob_without_use(k, target_))
         throw UserError("schedule.cpu",
                         stage + ": '" + std::string(name_of(*knob)) + "' is for GPU targets; delete it (null) in the schedule of a CPU.");
+    for (const auto &[operand, pack] : k.pack)
+        if (pack.stages > 1)
+            throw UserError("schedule.cpu", stage + ": 'stages' of the pack of '" + operand +
+                                                "' is for GPU targets; delete it (null) in the schedule of a CPU.");
     for (const auto &[dim, extent] : k.micro)
         if (!k.loops.empty() && std::find(k.loops.begin(), k.loops.end(), "micro." + dim) == k.loops.end())
             throw UserError("schedule.loops", stage + ": the tile 'micro." + dim + "' is in no loop; the loops are " + join(k.loops) +

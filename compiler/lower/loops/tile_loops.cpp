@@ -7,6 +7,7 @@
 #include "compiler/lower/context/loop.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/loops/point_loops.h"
+#include "compiler/lower/loops/ring.h"
 #include "compiler/lower/loops/versions.h"
 
 namespace tessera {
@@ -68,7 +69,17 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     if (!once) piece.cut_by = std::gcd(p.cut_by, tile);
     // A fold of nothing has one tile, which is empty.
     const bool may_be_empty = is_slice && !prove(p.size >= Expr(1), facts);
-    auto around = [&](Built body) { return loop_of(v, count, kind_at(lowering, at), std::move(body)); };
+    auto around = [&](Built body) {
+        const LoopKind kind = kind_at(lowering, at);
+        const Slices slices = slices_at(at);
+        if (slices.stages == 1 || once) return loop_of(v, count, kind, std::move(body));
+        if (kind != LoopKind::serial)
+            throw UserError("schedule.pack",
+                            at.stage().name + ": a copy in several stages at '" + loop.text() +
+                                "', each of whose iterations is a block's; expected a loop that a block goes through. Pack "
+                                "it at 'k', or delete 'stages' (null).");
+        return Built(in_ring(v, count, slices.stages, slices.has_slots, std::move(body.body), names), body.has_border_version);
+    };
     if (is_last || has_zeros || (whole_tiles && !may_be_empty)) {
         piece.size = piece.max_size = Expr(tile);
         if (!whole_tiles) {

@@ -9,7 +9,7 @@ namespace {
 
 class AddBarriers {
 public:
-    explicit AddBarriers(const std::vector<Dim> &dims) : team_(dims) {}
+    AddBarriers(const std::vector<Dim> &dims, const TileBody &body) : team_(dims, body) {}
 
     // `since`: what has been touched since the last barrier, before the body and after it.
     TileBody visit(const TileBody &body, TouchedBuffers &since) {
@@ -59,6 +59,7 @@ private:
                            alloc.body = visit(alloc.body, since);
                        },
                        [&](Barrier &) { since = {}; },
+                       [&](Await &) { since.add(team_.awaited()); },
                        [](LeafNode auto &) {},
                    },
                    node);
@@ -89,7 +90,7 @@ private:
             return std::pair(what, before);
         };
         if (!missing(since).first.empty()) out.push_back(tile_node(Barrier{})), since = {};
-        since.add(missing(since).second);
+        since.add(missing(since).second.without_slots_of(loop.variable));
     }
 };
 
@@ -97,7 +98,7 @@ private:
 
 TileBody add_barriers(const TileBody &body, const std::vector<Dim> &dims) {
     TouchedBuffers since;
-    return AddBarriers(dims).visit(body, since);
+    return AddBarriers(dims, body).visit(body, since);
 }
 
 }  // namespace tessera

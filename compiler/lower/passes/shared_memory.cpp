@@ -20,7 +20,10 @@ static TileBody in_workspace(const TileBody &body, const std::set<std::string> &
     TileBody result;
     for (const auto &node : body) {
         TileNode n = map_bodies(*node, [&](const TileBody &inner) { return in_workspace(inner, buffers); });
-        if (auto *alloc = std::get_if<Alloc>(&n); alloc && buffers.count(alloc->buffer.name)) alloc->buffer.space = Space::workspace;
+        if (auto *alloc = std::get_if<Alloc>(&n); alloc && buffers.count(alloc->buffer.name))
+            alloc->buffer.space = Space::workspace, alloc->buffer.swizzle.reset();
+        // Nothing is copied to the workspace ahead.
+        if (auto *copy = std::get_if<Copy>(&n); copy && buffers.count(copy->buffer)) copy->is_asynchronous = false;
         result.push_back(tile_node(std::move(n)));
     }
     return result;

@@ -1,6 +1,7 @@
 #include "compiler/lower/place/placement.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "algorithms/index/prove.h"
 #include "compiler/lower/context/stage_nest.h"
@@ -59,6 +60,25 @@ static Expr has_points(const Pieces &pieces, const Bounds &facts) {
     return simplify(all, facts);
 }
 
+// Whether warps read fragments of it, as it was packed for.
+static bool is_packed_for_warps(const Cursor &at, const Stage &stage) {
+    const auto &packs = at.nest->knobs.pack;
+    return is_by_warps(at.nest->step) && std::any_of(packs.begin(), packs.end(), [&](const auto &p) {
+               return stage.name == at.stage().name + "." + p.first + ".packed";
+           });
+}
+
+// Eight rows' chunks of 16 bytes at one place lie in all banks: those of fragments, which a warp loads at once.
+static std::optional<Swizzle> swizzle_of(const Buffer &buffer) {
+    constexpr int64_t chunk = 16, at_once = 8;
+    const Expr &row = buffer.extents.back();
+    const int64_t each = size_of(buffer.dtype);
+    if (buffer.space != Space::shared || !row.is_constant() || row->value.integer * each % chunk) return {};
+    const int64_t rows = std::gcd(row->value.integer * each / chunk, at_once);
+    if (rows == 1) return {};
+    return Swizzle{chunk / each, rows, at_once / rows};
+}
+
 // The stage's nest at the loop, in storage that `scope` then knows and `buffers` has.
 static Built place(const Lowering &lowering, const Cursor &at, const Stage &stage, const Regions &needed, Scope &scope,
                    std::vector<Buffer> &buffers, Names &names) {
@@ -89,6 +109,7 @@ static Built place(const Lowering &lowering, const Cursor &at, const Stage &stag
             continue;
         }
         Stored stored = store_placed(lowering, scope, stage, nest.knobs, result, pieces, ".tile", names);
+        if (is_packed_for_warps(at, stage)) stored.buffer.swizzle = swizzle_of(stored.buffer);
         buffers.push_back(stored.buffer);
         scope.store(result.name, std::move(stored));
     }
