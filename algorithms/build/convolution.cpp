@@ -81,6 +81,17 @@ Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &
     return x.at({{padded.name, at}}, dims);
 }
 
+// A stage of the tile. Elements of a narrow type that are only widened are stored as they are: no bit changes, a copy has fewer bytes, and
+// instructions multiply operands of that type.
+static Tile named_as_loaded(const Tile &x, const std::string &name) {
+    const Expr value = x.value();
+    if (value.kind() != ExprKind::cast || value->args[0].kind() != ExprKind::load) return x.named(name);
+    const DType stored = value->args[0].type();
+    const bool widens = is_float(stored) && is_arithmetic(value.type()) && size_of(stored) < size_of(value.type());
+    if (!widens) return x.named(name);
+    return cast(value.type(), Tile(&x.builder(), value->args[0], x.dims()).named(name));
+}
+
 Windows windows_over(const Tile &x, const std::vector<WindowDim> &dims, double outside, Span caller) {
     const SpanScope line = SpanScope::entered(caller);
     Windows made;
@@ -91,7 +102,7 @@ Windows windows_over(const Tile &x, const std::vector<WindowDim> &dims, double o
         made.padded.push_back(padded_dim(d.in.name + "P", d.in, d.window));
         made.positions.push_back(positions_dim(d.positions, d.in, d.taps, d.window));
     }
-    made.tile = pad_each(x, from, made.padded, each, outside).named("padded");
+    made.tile = named_as_loaded(pad_each(x, from, made.padded, each, outside), "padded");
     for (size_t i = 0; i < dims.size(); i++) made.tile = windows(made.tile, made.padded[i], made.positions[i], dims[i].taps, each[i]);
     return made;
 }

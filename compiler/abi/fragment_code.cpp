@@ -1,5 +1,6 @@
 #include "compiler/abi/fragment_code.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tessera {
@@ -29,11 +30,11 @@ std::string unlike_fragment_code(const FragmentCode &meant, const FragmentCode &
     const auto more = [](int64_t is, const char *what, int64_t should) {
         return std::to_string(is) + " " + what + " where the program has " + std::to_string(should);
     };
-    if (found.steps > meant.steps) return more(found.steps, "steps of fragments", meant.steps);
     if (meant.steps > 0 && found.steps == 0) return more(found.steps, "steps of fragments", meant.steps);
-    if (found.loads > meant.loads) return more(found.loads, "loads of fragments", meant.loads);
-    if (found.stores > meant.stores) return more(found.stores, "stores of fragments", meant.stores);
-    if (found.tasks > meant.tasks) return more(found.tasks, "configurations of tiles", meant.tasks);
+    const int64_t copies = meant.steps > 0 ? std::max<int64_t>(1, (found.steps + meant.steps - 1) / meant.steps) : 1;
+    if (found.loads > copies * meant.loads) return more(found.loads, "loads of fragments", copies * meant.loads);
+    if (found.stores > copies * meant.stores) return more(found.stores, "stores of fragments", copies * meant.stores);
+    if (found.tasks > copies * meant.tasks) return more(found.tasks, "configurations of tiles", copies * meant.tasks);
     return "";
 }
 

@@ -381,6 +381,10 @@ TEST_CASE("more or other instructions of AMX than a program's fragments make are
     CHECK(unlike_fragment_code(meant, found) == "6 stores of fragments where the program has 4");
     found = meant, found.tasks = 2;
     CHECK(unlike_fragment_code(meant, found) == "2 configurations of tiles where the program has 1");
+    found = meant, found.steps = 6, found.loads = 8;  // a loop that was partly written out
+    CHECK(unlike_fragment_code(meant, found) == "");
+    found.loads = 9;
+    CHECK(unlike_fragment_code(meant, found) == "9 loads of fragments where the program has 8");
     CHECK(fragment_code_in(std::string("\xc4\xe2\x7b\x4b\x04", 5)).loads == 1);
     CHECK(fragment_code_in(std::string("\xc4\xe2\x7b\x4b", 4)) == FragmentCode());
 }
