@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/tile/kinds.h"
+#include "compiler/tile/tile_program.h"
 #include "costmodel/features/index_value.h"
 #include "costmodel/features/iteration_sum.h"
 

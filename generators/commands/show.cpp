@@ -18,6 +18,7 @@
 #include "generators/commands/lowering_text.h"
 #include "generators/commands/memory_text.h"
 #include "generators/commands/notes.h"
+#include "generators/commands/slow_text.h"
 #include "generators/kernel/kernel_bits.h"
 #include "generators/output/emitted.h"
 #include "generators/registry/author_made.h"
@@ -74,7 +75,7 @@ static std::string analysed(const Registry::Extension<Registry::Analyse> &analys
 }
 
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, bool as_json,
-                        const std::vector<std::string> &extents, const Limits &limits) {
+                        const std::vector<std::string> &extents, int threads, const Limits &limits) {
     if (const auto *analyser = find_extension(registry.analysers(), what))
         return analysed(*analyser, prepare(registry, options, "", printing_notes(options)));
     if (what == "shapes") return shapes_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
@@ -94,6 +95,10 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
         const PreparedKernel p = prepare(registry, options, "", printing_notes(options));
         return lockstep_text(p, given_extents(p.request.bound, parse_shape(extents, "--extents")));
     }
+    if (what == "slow") {
+        const PreparedKernel p = prepare(registry, options, "", printing_notes(options));
+        return slow_text(p, given_extents(p.request.bound, parse_shape(extents, "--extents")), threads);
+    }
     if (what == "c") return c_text_of(prepare(registry, options, "", printing_notes(options)), limits);
     if (what == "assembly") return assembly_text(registry, prepare(registry, options, "", printing_notes(options)), limits);
     const Algorithm bound = bind_extents(load_algorithm(registry, options), parse_shape(options.shape));
@@ -107,10 +112,11 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    std::vector<std::string> scheduled = {"schedule", "fields", "lowering", "tiles", "bits", "memory", "lockstep", "c", "assembly"};
+    std::vector<std::string> scheduled = {"schedule", "fields", "lowering", "tiles", "bits", "memory", "lockstep", "slow", "c", "assembly"};
     for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
     for (const char *option : {"--target", "--schedule", "--schedule-dir", "--inherit", "--made-of"}) only_for(option, scheduled);
-    only_for("--extents", {"memory", "lockstep"});
+    only_for("--extents", {"memory", "lockstep", "slow"});
+    only_for("--threads", {"slow"});
     only_for("--compile-limit-s", {"assembly"});
     only_for("--json", {"algorithm"});
 }
@@ -121,6 +127,7 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         std::string what = "algorithm";
         bool json = false;
         std::vector<std::string> extents;
+        int threads = 1;
         Limits limits;
     };
     auto options = std::make_shared<Options>();
@@ -134,7 +141,8 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         "its steps changes), tiles, bits (the reduction trees, which "
         "decide the bits of results), memory (which buffers share the workspace, and when each lives), lockstep (of a GPU: threads that "
         "meet, and "
-        "turns of memory, found by a run without one), c or assembly (of a GPU: the "
+        "turns of memory, found by a run without one), slow (where the time goes by the cost model, and what makes it so), c or assembly "
+        "(of a GPU: the "
         "kernels' source)";
     std::vector<std::string> all = views();
     for (const auto &analyser : registry.analysers()) {
@@ -142,18 +150,21 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         all.push_back(analyser.name);
     }
     line.option("--what", options->what, meaning).one_of(all).shows_default();
-    line.option("--extents", options->extents,
-                "Extents of dynamic dims at which --what memory counts, where others are 256, and --what lockstep runs, where they are 64")
+    line.option(
+            "--extents", options->extents,
+            "Extents of dynamic dims at which --what memory and slow count, where others are 256, and --what lockstep runs, where they are "
+            "64")
         .takes("DIM=EXTENT");
+    line.option("--threads", options->threads, "Threads that --what slow counts with").in_range(1, 4096).shows_default();
     line.flag("--json", options->json, "The algorithm as JSON, which every command takes in place of an algorithm's name");
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
-    return {line, [=, &registry] {
-                targets_named(options->kernel.target,
-                              [&](const std::string &named) { return registry.target(named); });  // or refused first
-                check_effects(line, options->what, registry);
-                std::cout << text(registry, options->kernel, options->what, options->json, options->extents, options->limits);
-                return exit_ok;
-            }};
+    return {
+        line, [=, &registry] {
+            targets_named(options->kernel.target, [&](const std::string &named) { return registry.target(named); });  // or refused first
+            check_effects(line, options->what, registry);
+            std::cout << text(registry, options->kernel, options->what, options->json, options->extents, options->threads, options->limits);
+            return exit_ok;
+        }};
 }
 
 }  // namespace tessera

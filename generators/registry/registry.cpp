@@ -129,7 +129,7 @@ Registry &Registry::add_instruction(Instruction family) {
 
 const std::vector<std::string> &views() {
     static const std::vector<std::string> all = {"algorithm", "shapes", "schedule", "fields", "lowering", "tiles",
-                                                 "bits",      "memory", "lockstep", "c",      "assembly"};
+                                                 "bits",      "memory", "lockstep", "slow",   "c",        "assembly"};
     return all;
 }
 

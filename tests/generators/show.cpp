@@ -79,6 +79,17 @@ TEST_CASE("show runs a GPU's kernels in lock step") {
                    "processor. Choose --target opencl, or another view."});
 }
 
+TEST_CASE("show says where a kernel's time goes, and why") {
+    const Outcome plain =
+        stock_generator("show softmax --target avx2 --schedule none --what slow --extents M=64 N=128 --threads 2 --quiet");
+    INFO(plain.err);
+    CHECK_THAT(plain.out, Catch::StartsWith("at M=64 N=128, 2 threads, by the cost model's draft\n") && Catch::Contains("exp\n") &&
+                              Catch::Contains("no-lanes: ") && Catch::Contains("one-thread: 100 %"));
+    check_refused({"show", "matmul", "--what", "slow", "--target", "opencl", "--quiet"},
+                  {"error[command.arguments]: show: --what slow estimates kernels for processors, and 'opencl' is a GPU."});
+    check_refused({"show", "matmul", "--what", "tiles", "--threads", "2"}, {"--threads changes nothing of what --what tiles shows"});
+}
+
 TEST_CASE("show merges a schedule's ancestors and separates its variants") {
     Registry registry = sample_registry();
     registry.add_schedule([] { return Schedule("matmul/base").stage("y", block({{"M", 4}})); });
