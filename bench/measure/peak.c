@@ -47,6 +47,32 @@ PEAK_LOOP(u8s8_256, FOR("avx512f,avx512vl,avx512vnni"), __m256i, FEW, _mm256_set
 PEAK_LOOP(u8s8_avx, FOR("avx2,avxvnni"), __m256i, FEW, _mm256_set1_epi32(i),
           _mm256_dpbusd_avx_epi32(a[i], _mm256_set1_epi32(0x01020304), _mm256_set1_epi32(0x01020304)), "x", 64)
 
+/* Four accumulators by two operands, all zeros: a step takes as long with any values. The configuration has palette 1, bytes of rows at 16
+ * and rows at 48; compilers think that the intrinsic reads 8 bytes of it. */
+#define TILE_LOOP(name, features, step, products)                               \
+    FOR(features) static double name(long rounds) {                             \
+        _Alignas(64) unsigned char tiles[64] = {1};                             \
+        for (int t = 0; t < 6; t++) tiles[16 + 2 * t] = 64, tiles[48 + t] = 16; \
+        __asm__ volatile("" : : "r"(tiles) : "memory");                         \
+        _tile_loadconfig(tiles);                                                \
+        _tile_zero(0);                                                          \
+        _tile_zero(1);                                                          \
+        _tile_zero(2);                                                          \
+        _tile_zero(3);                                                          \
+        _tile_zero(4);                                                          \
+        _tile_zero(5);                                                          \
+        for (long n = 0; n < rounds; n++) {                                     \
+            step(0, 4, 5);                                                      \
+            step(1, 4, 5);                                                      \
+            step(2, 4, 5);                                                      \
+            step(3, 4, 5);                                                      \
+        }                                                                       \
+        _tile_release();                                                        \
+        return 2.0 * 16 * 16 * (products)*4 * (double)rounds;                   \
+    }
+TILE_LOOP(amx_bf16, "amx-tile,amx-bf16", _tile_dpbf16ps, 32)
+TILE_LOOP(amx_u8s8, "amx-tile,amx-int8", _tile_dpbusd, 64)
+
 static int has(int feature) { return (int)(tess_cpu_features() >> feature & 1u); }
 
 double peak_run(Peak peak, int vector_bytes, long rounds) {
@@ -63,6 +89,8 @@ double peak_run(Peak peak, int vector_bytes, long rounds) {
         if (vector_bytes < 32) return 0;
         if (has(TESS_CPU_AVX512_VNNI) && has(TESS_CPU_AVX512VL)) return u8s8_256(rounds);
         return has(TESS_CPU_AVX_VNNI) ? u8s8_avx(rounds) : 0;
+    case PEAK_AMX_BF16: return vector_bytes == 64 && has(TESS_CPU_AMX_BF16) ? amx_bf16(rounds) : 0;
+    case PEAK_AMX_U8S8: return vector_bytes == 64 && has(TESS_CPU_AMX_INT8) ? amx_u8s8(rounds) : 0;
     }
     return 0;
 }

@@ -32,8 +32,10 @@ std::string unlike_fragment_code(const FragmentCode &meant, const FragmentCode &
     };
     if (meant.steps > 0 && found.steps == 0) return more(found.steps, "steps of fragments", meant.steps);
     const int64_t copies = meant.steps > 0 ? std::max<int64_t>(1, (found.steps + meant.steps - 1) / meant.steps) : 1;
-    if (found.loads > copies * meant.loads) return more(found.loads, "loads of fragments", copies * meant.loads);
-    if (found.stores > copies * meant.stores) return more(found.stores, "stores of fragments", copies * meant.stores);
+    // What is spilled is stored and loaded again.
+    if (found.loads > copies * meant.loads && found.stores > copies * meant.stores)
+        return more(found.loads, "loads of fragments", copies * meant.loads) + ", and " +
+               more(found.stores, "stores", copies * meant.stores);
     if (found.tasks > copies * meant.tasks) return more(found.tasks, "configurations of tiles", copies * meant.tasks);
     return "";
 }

@@ -59,6 +59,7 @@ static FragmentForm amx_bf16_in_c() {
 
 static Instruction of_bytes(const char *name, DType first, const char *native) {
     Instruction family = of_tiles(name, DType::i32, first, DType::i8);
+    family.peak = "amx_u8s8";
     family.meaning = left(0, DType::i32);
     for (int i = 0; i < family.shape.k; i++)
         family.meaning = fma(cast(DType::i32, input(2 * i, first)), cast(DType::i32, input(2 * i + 1, DType::i8)), family.meaning);
@@ -80,6 +81,7 @@ Instruction built_in_families::amx_bf16() {
     Instruction family = of_tiles("amx_bf16", DType::f32, DType::bf16, DType::bf16);
     family.meaning = amx_bf16_meaning(family.shape.k);
     family.features = {"amx_bf16"};
+    family.peak = "amx_bf16";
     family.flushes = true;
     family.fragments = amx_bf16_in_c();
     return family;

@@ -50,7 +50,7 @@ DType fragment_type(const Instruction &family, FragmentRole role) {
 int64_t elements_of_thread(const Instruction &family, FragmentRole role) {
     int64_t elements = 1;
     for (int64_t extent : fragment_extents(family, role)) elements *= extent;
-    return elements / 32;
+    return elements / threads_of(family.scope);
 }
 
 InstructionCost cost_of(const Instruction &family, const Target &target) { return family.cost ? family.cost(target) : InstructionCost(); }

@@ -34,7 +34,7 @@ static void check_fragments(const Instruction &family, const Stage &stage, const
         const auto micro = k.micro.find(dim);
         if (micro == k.micro.end() || micro->second % unit)
             refuse(of + "expected 'micro' to have a multiple of " + std::to_string(unit) + " along '" + dim + "'; got " +
-                   (micro == k.micro.end() ? "none" : std::to_string(micro->second)) + ". State it.");
+                   (micro == k.micro.end() ? "none. State it." : std::to_string(micro->second) + ". Choose such a multiple."));
         if (const auto tail = k.tail.find(dim); tail != k.tail.end() && tail->second == Tail::loop)
             refuse(of + "the last tile along '" + dim +
                    "' cannot be a loop over points. Delete its tail (null), or choose 'mask' or 'narrow'.");

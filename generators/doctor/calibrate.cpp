@@ -143,7 +143,8 @@ Target calibrated(const Target &target, const Machine &machine, const Precision 
     Measured m;
     m.processor = machine.processor;
     m.threads = tess_cpu_count();
-    const std::pair<const char *, Peak> kinds[] = {{"f32", PEAK_F32}, {"f64", PEAK_F64}, {"bf16", PEAK_BF16}, {"u8s8", PEAK_U8S8}};
+    const std::pair<const char *, Peak> kinds[] = {{"f32", PEAK_F32},   {"f64", PEAK_F64},           {"bf16", PEAK_BF16},
+                                                   {"u8s8", PEAK_U8S8}, {"amx_bf16", PEAK_AMX_BF16}, {"amx_u8s8", PEAK_AMX_U8S8}};
     for (const auto &[name, kind] : kinds) {
         note(std::string("operations in ") + name);
         if (const auto measured = peak(kind, t, m.threads, precision)) m.peaks[name] = *measured;

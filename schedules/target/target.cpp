@@ -137,7 +137,7 @@ bool is_gpu(Arch arch) { return traits_of(arch).gpu; }
 bool Target::has(const std::string &feature) const { return contains(features, feature); }
 
 const std::vector<std::string> &peak_names() {
-    static const std::vector<std::string> names = {"f32", "f64", "bf16", "u8s8"};
+    static const std::vector<std::string> names = {"f32", "f64", "bf16", "u8s8", "amx_bf16", "amx_u8s8"};
     return names;
 }
 

@@ -25,7 +25,7 @@ struct Rate {
 struct Measured {
     std::string processor;
     int threads = 1;
-    std::map<std::string, Rate> peaks;  // "f32", "f64", "bf16", "u8s8": operations in a second, a product and its sum being two
+    std::map<std::string, Rate> peaks;  // by peak_names(): operations in a second, a product and its sum being two
     std::map<std::string, Rate> read;   // "l1", "l2", "l3", "memory": bytes in a second, for data that fits that and no less
     std::map<std::string, Rate> copy;   // the same; bytes read and bytes written
     double parallel_loop_s = 0;         // an empty parallel loop on all threads; 0 where there is one

@@ -345,7 +345,8 @@ TEST_CASE("a schedule whose fragments do not fit is refused") {
     };
     const std::string computes =
         "error[schedule.instruction]: y: the instruction family amx_bf16 computes 16 rows and 16 columns of 32 products at once; ";
-    refused([](Knobs &k) { k.micro["M"] = 24; }, {computes + "expected 'micro' to have a multiple of 16 along 'M'; got 24. State it."});
+    refused([](Knobs &k) { k.micro["M"] = 24; },
+            {computes + "expected 'micro' to have a multiple of 16 along 'M'; got 24. Choose such a multiple."});
     refused([](Knobs &k) { k.micro.erase("N"), k.loops = {"micro.M"}; },
             {computes + "expected 'micro' to have a multiple of 16 along 'N'; got none. State it."});
     refused(
@@ -376,15 +377,15 @@ TEST_CASE("more or other instructions of AMX than a program's fragments make are
     found.steps = 0;
     CHECK(unlike_fragment_code(meant, found) == "0 steps of fragments where the program has 4");
     found = meant, found.loads = 5;
-    CHECK(unlike_fragment_code(meant, found) == "5 loads of fragments where the program has 4");
-    found = meant, found.stores = 6;
-    CHECK(unlike_fragment_code(meant, found) == "6 stores of fragments where the program has 4");
+    CHECK(unlike_fragment_code(meant, found) == "");
+    found.stores = 6;
+    CHECK(unlike_fragment_code(meant, found) == "5 loads of fragments where the program has 4, and 6 stores where the program has 4");
     found = meant, found.tasks = 2;
     CHECK(unlike_fragment_code(meant, found) == "2 configurations of tiles where the program has 1");
     found = meant, found.steps = 6, found.loads = 8;  // a loop that was partly written out
     CHECK(unlike_fragment_code(meant, found) == "");
-    found.loads = 9;
-    CHECK(unlike_fragment_code(meant, found) == "9 loads of fragments where the program has 8");
+    found.loads = found.stores = 9;
+    CHECK(unlike_fragment_code(meant, found) == "9 loads of fragments where the program has 8, and 9 stores where the program has 8");
     CHECK(fragment_code_in(std::string("\xc4\xe2\x7b\x4b\x04", 5)).loads == 1);
     CHECK(fragment_code_in(std::string("\xc4\xe2\x7b\x4b", 4)) == FragmentCode());
 }

@@ -5,8 +5,8 @@
 #include "algorithms/index/linear.h"
 #include "algorithms/index/prove.h"
 #include "compiler/abi/workspace.h"
-#include "compiler/emit/gpu/chunks.h"
 #include "compiler/emit/spec.h"
+#include "compiler/tile/chunks.h"
 #include "compiler/tile/fragments.h"
 #include "compiler/tile/kinds.h"
 #include "support/containers/alternatives.h"
@@ -394,7 +394,7 @@ private:
         const Copy *copy = only<Copy>(n.body);
         if (!cuda_ || !copy || !copy->is_asynchronous || copy->value.kind() != ExprKind::load) return false;
         const std::optional<Chunk> chunk = chunk_of(n, buffers_.at(copy->buffer).buffer, buffers_.at(copy->value->name).buffer, facts_);
-        if (!chunk) return false;
+        require(chunk.has_value(), "an asynchronous copy is a chunk");
         line("if (" + names_.of("chunks", chunk->buffer + "_in_chunks") + ") {");
         depth_++;
         std::vector<Expr> roots = chunk->to;

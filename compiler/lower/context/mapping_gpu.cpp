@@ -8,6 +8,7 @@
 #include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/passes/add_barriers.h"
+#include "compiler/lower/passes/copies_ahead.h"
 #include "compiler/lower/passes/fuse_parallel.h"
 #include "compiler/lower/passes/shared_memory.h"
 #include "compiler/lower/passes/trivial_lets.h"
@@ -57,7 +58,9 @@ public:
 
     std::vector<NestPass> nest_passes(const std::vector<std::string> &names, const TileProgram &frame) const override;
     std::vector<BodyPass> body_passes(const TileProgram &frame) const override {
-        return {{"add barriers", [&frame](const TileBody &body) { return add_barriers(body, frame.dims); }}};
+        return {{"make copies ahead that the processor has",
+                 [&frame, has = target_.arch == Arch::cuda](const TileBody &body) { return with_copies_ahead(body, frame, has); }},
+                {"add barriers", [&frame](const TileBody &body) { return add_barriers(body, frame.dims); }}};
     }
 
 private:

@@ -31,6 +31,7 @@ public:
         require(!rings_.empty(), "a loop with packs in several stages has their buffers");
         TileBody fill, use;
         for (const auto &node : *inside) (fills(*node) ? fill : use).push_back(node);
+        require(!reads_ring(fill), "what fills a slice uses none");
         fill = copied_ahead(fill);
 
         const std::string first = names_.unique(variable_ + ".first");
@@ -69,6 +70,16 @@ private:
         bool found = false;
         walk({std::make_shared<const TileNode>(node)}, [&](const TileNode &n) {
             if (auto store = store_of(n)) found |= rings_.count(store->buffer) > 0;
+        });
+        return found;
+    }
+
+    bool reads_ring(const TileBody &body) const {
+        bool found = false;
+        walk(body, [&](const TileNode &n) {
+            if (auto *move = std::get_if<Move>(&n); move && move->from) found |= rings_.count(move->from->buffer) > 0;
+            for (const Expr &e : expressions_of(n))
+                walk(e, [&](const Expr &load) { found |= load.kind() == ExprKind::load && rings_.count(load->name) > 0; });
         });
         return found;
     }
@@ -159,8 +170,8 @@ Slices slices_at(const Cursor &at) {
     std::vector<std::string> buffers;
     const std::string &stage = at.stage().name;
     for (const auto &[operand, pack] : at.nest->knobs.pack) {
-        if (pack.stages == 1 || !is_demanded_at({Place::Kind::at, stage, pack.at}, *at.nest, at.position)) continue;
-        if (slices.stages > 1 && slices.stages != pack.stages)
+        if (!is_demanded_at({Place::Kind::at, stage, pack.at}, *at.nest, at.position)) continue;
+        if (!buffers.empty() && slices.stages != pack.stages)
             throw UserError("schedule.pack", stage + ": expected one number of stages for all packs at '" + at.loop().text() + "'; got " +
                                                  std::to_string(slices.stages) + " and " + std::to_string(pack.stages) +
                                                  ". Choose one of them.");

@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "support/text/error.h"
+
 namespace tessera {
 
 static std::optional<int64_t> constant_bytes_of(const Buffer &buffer) {
@@ -35,13 +37,23 @@ TileBody with_shared_memory(TileBody nest, const std::vector<std::string> &names
         if (auto *alloc = std::get_if<Alloc>(&node); alloc && alloc->buffer.space == Space::shared)
             shared.emplace(alloc->buffer.name, &alloc->buffer);
     });
+    std::set<std::string> loaded;  // by warps
+    walk(nest, [&](const TileNode &node) {
+        if (auto *move = std::get_if<Move>(&node); move && move->from) loaded.insert(move->from->buffer);
+    });
     std::set<std::string> elsewhere;
+    int64_t left = bytes;
     for (const std::string &name : names) {
         auto buffer = shared.find(name);
         if (buffer == shared.end()) continue;
         const std::optional<int64_t> needed = constant_bytes_of(*buffer->second);
-        if (needed && *needed <= bytes) bytes -= (*needed + 15) / 16 * 16;
+        if (needed && *needed <= left) left -= (*needed + 15) / 16 * 16;
         else elsewhere.insert(name);
+        if (elsewhere.count(name) && loaded.count(name) && buffer->second->swizzle)
+            throw UserError("schedule.gpu", name + ": warps load fragments of it from shared memory, where it needs " +
+                                                (needed ? std::to_string(*needed) + " bytes" : "more bytes than are known") +
+                                                "; a block of this target has " + std::to_string(bytes) + ", of which " +
+                                                std::to_string(left) + " are left. Make 'k', 'block' or 'stages' smaller.");
     }
     return elsewhere.empty() ? nest : in_workspace(nest, elsewhere);
 }

@@ -5,7 +5,7 @@
 #include "algorithms/index/prove.h"
 #include "compiler/tile/tile_program.h"
 
-namespace tessera::emit_gpu {
+namespace tessera {
 
 constexpr int64_t chunk_bytes = 16;
 
@@ -21,4 +21,4 @@ struct Chunk {
 // rows begin is known at run time only.
 std::optional<Chunk> chunk_of(const Loop &loop, const Buffer &to, const Buffer &from, const Bounds &facts);
 
-}  // namespace tessera::emit_gpu
+}  // namespace tessera

@@ -1,8 +1,8 @@
-#include "compiler/emit/gpu/chunks.h"
+#include "compiler/tile/chunks.h"
 
 #include "algorithms/index/linear.h"
 
-namespace tessera::emit_gpu {
+namespace tessera {
 
 // The index at the first element, where the next ones are its neighbours along the last axis.
 static std::optional<std::vector<Expr>> first_of(std::vector<Expr> index, const std::string &lane, const Bounds &facts) {
@@ -62,4 +62,4 @@ std::optional<Chunk> chunk_of(const Loop &loop, const Buffer &to, const Buffer &
     return Chunk{*first, *source, copy->value->name, select(all, there * Expr(each), Expr(0))};
 }
 
-}  // namespace tessera::emit_gpu
+}  // namespace tessera
