@@ -4,6 +4,7 @@
 
 #include "algorithms/evaluate/monoid_laws.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/transform/folding_parts.h"
 #include "schedules/knobs/pieces.h"
 #include "schedules/knobs/reduction_tree.h"
 #include "support/containers/alternatives.h"
@@ -15,21 +16,6 @@ namespace {
 
 [[noreturn]] void refuse_split(const std::string &stage, const std::string &dim, const std::string &why) {
     throw UserError("schedule.split", stage + ": cannot split dim '" + dim + "': " + why);
-}
-
-// A monoid of the same parts that folds already lifted elements.
-Monoid folding_parts(const Monoid &m) {
-    Monoid result = m;
-    result.batch.clear(), result.batch_parts.clear();
-    result.inputs.clear(), result.lift.clear(), result.step.clear();
-    for (size_t p = 0; p < m.parts.size(); p++) {
-        DType type = m.parts[p].identity.type;
-        result.inputs.push_back(type);
-        result.lift.push_back(input(static_cast<int>(p), type));
-    }
-    for (const Expr &e : m.combine)
-        result.step.push_back(rewrite(e, [](const Expr &n) { return n.kind() == ExprKind::right ? input(n->number, n.type()) : Expr(); }));
-    return result;
 }
 
 Expr own_element(const Stage &stage, const Tensor &result) {
