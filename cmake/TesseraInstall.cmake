@@ -42,7 +42,7 @@ install(DIRECTORY support algorithms schedules compiler bench costmodel autotune
   FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE PATTERN google EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
 install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" COMPONENT python FILES_MATCHING PATTERN "*.json")
 install(FILES schedules/tessera-algorithm.schema.json schedules/tessera-bundle.schema.json schedules/tessera-campaign.schema.json schedules/tessera-module.schema.json
-  schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json
+  schedules/tessera-mesh-program.schema.json schedules/tessera-numerics.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json
   DESTINATION "${schedules_dir}" COMPONENT python)
 install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" COMPONENT python FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.

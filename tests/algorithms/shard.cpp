@@ -3,15 +3,23 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/convolution.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 #include "algorithms/mesh/evaluate_ranks.h"
+#include "algorithms/mesh/program_json.h"
 #include "algorithms/transform/bind_extents.h"
 #include "algorithms/transform/given_extents.h"
 #include "support/text/error.h"
@@ -85,6 +93,25 @@ bool folds_floats(const MeshProgram &p) {
     return false;
 }
 
+// What is written is a document by the schema, and is read as what it was.
+void check_json(const MeshProgram &p) {
+    static valijson::Schema schema;
+    static const bool is_there = [] {
+        std::ifstream file(std::string(TESSERA_SOURCE_DIR) + "/schedules/tessera-mesh-program.schema.json");
+        valijson::SchemaParser(valijson::SchemaParser::kDraft7)
+            .populateSchema(valijson::adapters::NlohmannJsonAdapter(nlohmann::json::parse(file)), schema);
+        return true;
+    }();
+    const nlohmann::json written = to_json(p);
+    CHECK((is_there && valijson::Validator(valijson::Validator::kStrongTypes)
+                           .validate(schema, valijson::adapters::NlohmannJsonAdapter(written), nullptr)));
+    const MeshProgram read = mesh_program_from_json(written);
+    CHECK(to_json(read) == written);
+    CHECK(to_whole_text(read) == to_whole_text(p));
+    CHECK(hash_of(read) == hash_of(p));
+    CHECK_NOTHROW(verify(read));
+}
+
 void check_law(const Sample &s, const std::string &axes_of_one, const std::string &layout_text) {
     INFO(s.algorithm.name << ", layout " << layout_text);
     const Arrays expected = evaluate(s.algorithm, s.whole, s.parameters);
@@ -95,6 +122,7 @@ void check_law(const Sample &s, const std::string &axes_of_one, const std::strin
         const Layout layout = layout_named(s.algorithm, layout_text, chunks);
         const MeshProgram p = shard(s.algorithm, mesh_named(text), layout);
         INFO(to_text(p));
+        check_json(p);
         const Arrays got = evaluate_whole(p, s.whole, s.parameters);
         REQUIRE(got.size() == expected.size());
         for (const auto &[name, array] : expected) {
@@ -453,6 +481,27 @@ mesh program two_layers: data=2,tensor=2
 )");
     CHECK(hash_of(p) == hash_of(shard(f, mesh_named("data=2,tensor=2"), layout_named(f, "H=tensor,B=data", 4))));
     CHECK(hash_of(p) != hash_of(shard(f, mesh_named("data=2,tensor=2"), layout_named(f, "B=data,H=tensor", 2))));
+}
+
+TEST_CASE("what is no document of a program is refused", "[shard]") {
+    const Algorithm f = bind_extents(two_layers(), {{"B", 8}, {"K", 16}, {"H", 64}, {"O", 8}});
+    const nlohmann::json whole = to_json(shard(f, mesh_named("t=2"), layout_named(f, "H=t")));
+    const auto says = [&](const std::function<void(nlohmann::json &)> &change, const std::string &words) {
+        nlohmann::json document = whole;
+        change(document);
+        CHECK_THROWS_WITH(mesh_program_from_json(document), Catch::Contains(words));
+    };
+    REQUIRE(whole["steps"][1].contains("collective"));
+    says([](auto &j) { j["version"] = 2; },
+         "error[json.version]: mesh program: /version: this build reads version 1, the text has version 2");
+    says([](auto &j) { j["step"] = 2; }, "error[json.unknown-field]: mesh program: ");
+    says([](auto &j) { j["steps"][1]["collective"]["kind"] = "all"; },
+         "error[json.value]: mesh program: /steps/1/collective/kind: there is no collective 'all'; expected one of all_reduce, "
+         "reduce_scatter, all_gather.");
+    says([](auto &j) { j["steps"][1]["part"] = j["steps"][0]["part"]; }, "/steps/1: a step is a part or a collective, got both");
+    says([](auto &j) { j["placements"]["nosuch"] = nlohmann::json::object(); }, "there is no tensor of that name in \"declares\".");
+    says([](auto &j) { j["placements"]["w_in"]["t"]["monoid"] = "sum"; }, "what is sharded has no monoid; remove it.");
+    says([](auto &j) { j["steps"][0]["part"]["name"] = 5; }, "/steps/0/part");
 }
 
 }  // namespace tessera::test_shard
