@@ -110,6 +110,20 @@ Array whole_of(const MeshProgram &program, const MeshTensor &tensor, std::vector
 
 std::vector<Array> exchanged(const Collective &c, const std::vector<Array> &given) {
     const auto n = static_cast<int64_t>(given.size());
+    if (c.kind == CollectiveKind::all_to_all) {
+        std::vector<Array> results;
+        const int64_t count = given[0].extents[0] / n;
+        for (int64_t r = 0; r < n; r++) {
+            std::vector<Array> parts;
+            for (const Array &from : given) {
+                Array part = part_along(from, 0, r * count, count);
+                part.extents.insert(part.extents.begin(), 1);
+                parts.push_back(std::move(part));
+            }
+            results.push_back(joined_along(parts, 0));
+        }
+        return results;
+    }
     const Array all = joined_along(given, 0);
     if (c.kind == CollectiveKind::all_gather) return std::vector<Array>(given.size(), all);
     const Array fold = fold_chunks(c.monoid, all);

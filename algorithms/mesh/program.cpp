@@ -15,11 +15,14 @@ const char *name_of(CollectiveKind kind) {
     case CollectiveKind::all_reduce: return "all_reduce";
     case CollectiveKind::reduce_scatter: return "reduce_scatter";
     case CollectiveKind::all_gather: return "all_gather";
+    case CollectiveKind::all_to_all: return "all_to_all";
     }
     throw InternalError("a collective without a name");
 }
 
-bool folds(const Collective &collective) { return collective.kind != CollectiveKind::all_gather; }
+bool folds(const Collective &collective) {
+    return collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::reduce_scatter;
+}
 
 const MeshTensor *MeshProgram::find_tensor(const std::string &wanted) const {
     const auto it = std::find_if(tensors.begin(), tensors.end(), [&](const MeshTensor &t) { return t.name == wanted; });
@@ -51,7 +54,8 @@ int64_t bytes_sent(const MeshProgram &program, const Collective &c) {
     switch (c.kind) {
     case CollectiveKind::all_reduce: return 2 * result * (n - 1) / n;
     case CollectiveKind::reduce_scatter: return result * (n - 1);
-    case CollectiveKind::all_gather: return result * (n - 1) / n;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all: return result * (n - 1) / n;
     }
     throw InternalError("a collective without bytes");
 }

@@ -22,10 +22,12 @@ namespace tessera {
 //   all_reduce      tensor (c, …) partial, result (…) replicate: the fold of all n c chunks
 //   reduce_scatter  tensor (c, n e, …) partial, result (e, …) sharded along its outermost dim: part r of the fold
 //   all_gather      tensor (e, …) sharded along its outermost dim, result (n e, …) replicate
+//   all_to_all      tensor (n f, e, …) sharded along its second dim, result (n, f, e, …) sharded along its second: part i is from rank i
 // Chunks are numbered over the ranks, those of rank r from r c on, and are the leaves of one tree: [0, C) is split behind its first 2^k
 // chunks, 2^k the largest power of two below C, and so on. Each node is rounded to the type.
-enum class CollectiveKind : uint8_t { all_reduce, reduce_scatter, all_gather };
-constexpr CollectiveKind collective_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather};
+enum class CollectiveKind : uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all };
+constexpr CollectiveKind collective_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+                                               CollectiveKind::all_to_all};
 const char *name_of(CollectiveKind kind);
 
 struct Collective {
@@ -64,8 +66,8 @@ struct MeshProgram {
 // The parameter of parts that is the rank's coordinate on an axis, an i32.
 std::string rank_parameter(const std::string &axis);
 
-// Bytes that one rank sends in a collective, by the cheapest known way: (n - 1) / n of an all-gather's or a reduce-scatter's whole, twice
-// that of an all-reduce. Symbolic dims count as 1.
+// Bytes that one rank sends in a collective, by the cheapest known way: (n - 1) / n of an all-gather's or a reduce-scatter's whole and of
+// what a rank has for an all-to-all, twice that of an all-reduce. Symbolic dims count as 1.
 int64_t bytes_sent(const MeshProgram &program, const Collective &collective);
 
 // One line for each tensor and step; parts are named with what they read and make.

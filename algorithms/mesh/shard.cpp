@@ -129,19 +129,26 @@ private:
         return dims;
     }
 
-    // The tensor, gathered along these axes.
-    Held gathered(const std::string &tensor, const std::set<std::string> &axes) {
+    // Axis -> the dim along which it is to be cut, "" for none: what is to move before a tensor is read.
+    using Moves = std::map<std::string, std::string>;
+
+    // The tensor, gathered along these axes, or cut along other dims.
+    Held gathered(const std::string &tensor, const Moves &moves) {
         const Tensor &of = tensors_.at(tensor);
         Held held = held_.at(tensor);
-        std::set<std::string> done;
-        for (const std::string &axis : axes) {
-            done.insert(axis);
+        Moves done;
+        for (const auto &[axis, dim] : moves) {
+            done[axis] = dim;
             auto &known = gathered_[tensor];
             if (const auto it = known.find(done); it != known.end()) {
                 held = it->second;
                 continue;
             }
-            held = with_outermost(held, of, held.cut.at(axis));
+            if (!dim.empty()) {
+                held = known[done] = exchanged_to(held, of, axis, dim);
+                continue;
+            }
+            held = with_outermost(held, of, {held.cut.at(axis)});
             Held whole = held;
             whole.name = unused(tensor + ".whole"), whole.cut.erase(axis);
             declare(whole, of);
@@ -151,12 +158,19 @@ private:
         return held;
     }
 
-    Held with_outermost(const Held &held, const Tensor &of, const std::string &dim) {
+    // With these dims in front.
+    Held with_outermost(const Held &held, const Tensor &of, const std::vector<std::string> &dims) {
         Held moved = held;
-        const auto at = std::find_if(moved.order.begin(), moved.order.end(), [&](size_t own) { return of.dims[own] == dim; });
-        if (at == moved.order.begin()) return held;
-        std::rotate(moved.order.begin(), at, at + 1);
-        moved.name = unused(of.name + "." + dim + "_first");
+        for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
+            const auto at = std::find_if(moved.order.begin(), moved.order.end(), [&](size_t own) { return of.dims[own] == *dim; });
+            std::rotate(moved.order.begin(), at, at + 1);
+        }
+        if (moved.order == held.order) return held;
+        for (const std::string &d : of.dims)
+            if (std::count(of.dims.begin(), of.dims.end(), d) > 1)
+                throw UserError("mesh.twice", a_.name + "." + of.name + ": it has the dim '" + d +
+                                                  "' twice, and other ranks read it; give one of them a name of its own.");
+        moved.name = unused(of.name + "." + dims[0] + "_first");
         declare(moved, of);
         Stage stage;
         stage.name = moved.name, stage.dims = dims_in(moved, of);
@@ -165,6 +179,33 @@ private:
         stage.body = Map(load(held.name, of.dtype, in_order(held, index)));
         items_.emplace_back(stage);
         return moved;
+    }
+
+    // What is cut along one dim, cut along another: ranks exchange parts, which are then put side by side.
+    Held exchanged_to(const Held &given, const Tensor &of, const std::string &axis, const std::string &dim) {
+        const std::string from = given.cut.at(axis);
+        const Held sent = with_outermost(given, of, {dim, from});
+        const int64_t n = mesh_.ranks_on(axis);
+        MeshTensor parts = p_.tensor(sent.name);
+        const std::string ranks = axis + ".ranks", own = cut_dim(dim, axis);
+        add_dim(fixed_dim(ranks, n));
+        parts.name = unused(of.name + ".parts"), parts.role.reset();
+        parts.dims[0] = own, parts.dims.insert(parts.dims.begin(), ranks);
+        parts.placement[axis] = {PlacementKind::shard, own};
+        p_.tensors.push_back(parts);
+        items_.emplace_back(Collective{CollectiveKind::all_to_all, axis, sent.name, parts.name});
+        Held held = sent;
+        held.name = unused(of.name + "." + dim + "_cut"), held.cut[axis] = dim;
+        std::swap(held.order[0], held.order[1]);  // the whole dim, then the one that is cut
+        declare(held, of);
+        Stage stage;
+        stage.name = held.name, stage.dims = dims_in(held, of);
+        const Expr count(extent_of(from) / n), whole = variable(from);
+        Operands index = {whole / count, variable(own), whole % count};
+        for (size_t k = 2; k < stage.dims.size(); k++) index.push_back(variable(stage.dims[k]));
+        stage.body = Map(load(parts.name, of.dtype, index));
+        items_.emplace_back(stage);
+        return held;
     }
 
     // An index of the algorithm's tensor, by its own axes, as one of what holds it.
@@ -189,21 +230,29 @@ private:
 
     static size_t rank_of(const Expr &load) { return load->args.size() - (load->guarded ? 2 : 0); }
 
-    // The axes along which a load reads what other ranks have.
-    std::set<std::string> missing(const Expr &load, const Choice &choice, const std::string &only = "") const {
-        std::set<std::string> axes;
+    // Along which axes a load reads what other ranks have.
+    Moves missing(const Expr &load, const Choice &choice, const std::string &only = "") const {
+        Moves moves;
         const Tensor &of = tensors_.at(load->name);
         for (const auto &[axis, dim] : held_.at(load->name).cut) {
             if (!only.empty() && axis != only) continue;
             const std::string cut = choice.cut(axis);
-            bool is_own = false;
-            for (size_t i = 0; i < rank_of(load); i++)
-                if (of.dims[i] == dim)
-                    is_own = !cut.empty() && load->args[i].kind() == ExprKind::variable && load->args[i]->name == cut &&
-                             extent_of(cut) == extent_of(dim);
-            if (!is_own) axes.insert(axis);
+            std::string read;  // the dim that is read at the index of the one that the stage is cut along
+            for (size_t i = 0; i < rank_of(load) && !cut.empty(); i++) {
+                const bool is_own = load->args[i].kind() == ExprKind::variable && load->args[i]->name == cut &&
+                                    a_.dim(of.dims[i]).kind == DimKind::fixed && extent_of(cut) == extent_of(of.dims[i]);
+                if (is_own && (read.empty() || of.dims[i] == dim)) read = of.dims[i];
+            }
+            if (read != dim) moves[axis] = can_be_cut(of, axis, read) ? read : "";
         }
-        return axes;
+        return moves;
+    }
+
+    // Whether a tensor that is cut along the axis can be cut along this dim of it instead.
+    bool can_be_cut(const Tensor &of, const std::string &axis, const std::string &dim) const {
+        if (dim.empty() || std::set<std::string>(of.dims.begin(), of.dims.end()).size() != of.dims.size()) return false;
+        const std::string other = axis_of(held_.at(of.name).cut, dim);
+        return (other.empty() || other == axis) && extent_of(dim) % mesh_.ranks_on(axis) == 0;
     }
 
     template <typename Visit>
@@ -221,7 +270,8 @@ private:
         return bytes;
     }
 
-    // Bytes that move because of a choice along one axis.
+    // Bytes that move because of a choice along one axis, of all ranks together. The number of ranks does not count: what is folded in
+    // chunks, and so the bits, must be the same for each.
     int64_t bytes_of(const Stage &stage, const Choice &choice, const std::string &axis) const {
         std::set<std::string> moved;
         each_load(stage, [&](const Expr &load) {
@@ -229,8 +279,11 @@ private:
         });
         int64_t bytes = 0;
         for (const std::string &name : moved) bytes += bytes_of(tensors_.at(name));
-        if (choice.folded.count(axis))
-            for (const Tensor &t : results_of(stage)) bytes += 2 * bytes_of(t);
+        if (!choice.folded.count(axis)) return bytes;
+        // A reduce-scatter sends what it folds once, an all-reduce twice, and other folds gather all chunks.
+        const bool scatters_parts = choice.folded.size() == 1 && !scattered_dim(stage, choice).empty();
+        const int64_t times = !mesh_monoid_of(monoid_of(stage)) ? chunks_on(axis) : scatters_parts ? 1 : 2;
+        for (const Tensor &t : results_of(stage)) bytes += times * bytes_of(t);
         return bytes;
     }
 
@@ -317,10 +370,10 @@ private:
 
     // Expressions of the stage, as a rank has them.
     Stage rewritten(const Stage &stage, const Choice &choice) {
-        std::map<std::string, std::map<std::set<std::string>, Held>> reads;
+        std::map<std::string, std::map<Moves, Held>> reads;
         each_load(stage, [&](const Expr &load) {
-            const std::set<std::string> axes = missing(load, choice);
-            reads[load->name][axes] = gathered(load->name, axes);
+            const Moves moves = missing(load, choice);
+            reads[load->name][moves] = gathered(load->name, moves);
         });
         return map_expressions(stage, [&](const Expr &e) {
             const Expr loads = rewrite(e, [&](const Expr &n) {
@@ -516,10 +569,13 @@ private:
     std::string placed_output(const std::string &output) {
         const Tensor &of = tensors_.at(output);
         const Cut wanted = cut_of(a_, layout_, output, of.dims);
-        std::set<std::string> axes;
-        for (const auto &[axis, dim] : held_.at(output).cut)
-            if (const auto it = wanted.find(axis); it == wanted.end() || it->second != dim) axes.insert(axis);
-        const Held held = gathered(output, axes);
+        Moves moves;
+        for (const auto &[axis, dim] : held_.at(output).cut) {
+            const auto it = wanted.find(axis);
+            if (it == wanted.end()) moves[axis] = "";
+            else if (it->second != dim) moves[axis] = can_be_cut(of, axis, it->second) ? it->second : "";
+        }
+        const Held held = gathered(output, moves);
         if (held.cut == wanted && held.order == identity(of.dims.size())) return held.name;
         Held placed{unused(output + ".placed"), identity(of.dims.size()), wanted};
         declare(placed, of);
@@ -542,7 +598,7 @@ private:
     MeshProgram p_;
     std::map<std::string, Tensor> tensors_;  // of the algorithm, results too
     std::map<std::string, Held> held_;
-    std::map<std::string, std::map<std::set<std::string>, Held>> gathered_;  // tensor -> axes
+    std::map<std::string, std::map<Moves, Held>> gathered_;
     std::set<std::string> names_;
     std::vector<MeshItem> items_;
 };

@@ -11,7 +11,8 @@
 //                                          the chunks gave, and a fold of these on each rank
 //   a scatter's computed position          likewise, each rank with a copy of all positions
 //   absent                                 every rank of the axis computes the same
-// and a tensor that is read at another index than d's own is gathered first. What is folded or gathered once is used by all later stages.
+// and a tensor that is read at another index than d's own is gathered first; or, where it is cut along another of its dims, exchanged by an
+// all_to_all. What is folded or gathered once is used by all later stages.
 //
 // Where several dims of a stage are on one axis, the one is taken that moves the fewest bytes; of equal ones the first, and dims of the
 // result come before folded ones. Scans run along whole dims, and so do stages with ragged rows: what they read is gathered.

@@ -183,6 +183,7 @@ private:
                  subject + " along " + c.axis + " takes " + to_string(given.placement, c.axis) + " of [" + join(given.dims) +
                      "] and gives " + to_string(result.placement, c.axis) + " of [" + join(result.dims) + "]; expected " + expected + ".");
         };
+        if (c.kind == CollectiveKind::all_to_all) return check_exchange(c, given, result, refuse);
         if (given.dims.empty() || (c.kind != CollectiveKind::all_reduce && result.dims.empty())) refuse("an outermost dim that moves");
         const auto has = given.placement.find(c.axis), gets = result.placement.find(c.axis);
         const AxisPlacement wanted = {folds(c) ? PlacementKind::partial : PlacementKind::shard, given.dims[0],
@@ -195,9 +196,7 @@ private:
         if (given.dtype != result.dtype) refuse("one type of both");
         if (folds(c) && (!is_arithmetic(given.dtype) || given.dtype == DType::boolean || given.dtype == DType::index))
             refuse("numbers of f32, f64, i32 or i64");
-        for (const MeshAxis &axis : p_.mesh.axes)
-            if (axis.name != c.axis && to_string(given.placement, axis.name) != to_string(result.placement, axis.name))
-                refuse("the same placement along " + axis.name);
+        check_others(c, given, result, refuse);
         // The dims that stay, behind the one that moves.
         const auto n = p_.mesh.ranks_on(c.axis);
         std::vector<std::string> from(given.dims.begin() + 1, given.dims.end()), to = result.dims;
@@ -211,6 +210,30 @@ private:
             from.erase(from.begin()), to.erase(to.begin());
         }
         if (from != to || moved != gathered) refuse("the same other dims, and " + std::to_string(n) + " parts of one extent");
+    }
+
+    template <typename Refuse>
+    void check_others(const Collective &c, const MeshTensor &given, const MeshTensor &result, const Refuse &refuse) const {
+        for (const MeshAxis &axis : p_.mesh.axes)
+            if (axis.name != c.axis && to_string(given.placement, axis.name) != to_string(result.placement, axis.name))
+                refuse("the same placement along " + axis.name);
+    }
+
+    template <typename Refuse>
+    void check_exchange(const Collective &c, const MeshTensor &given, const MeshTensor &result, const Refuse &refuse) const {
+        if (given.dims.size() < 2 || result.dims.size() != given.dims.size() + 1) refuse("two dims that are exchanged, and one of ranks");
+        const auto has = given.placement.find(c.axis), gets = result.placement.find(c.axis);
+        if (has == given.placement.end() || has->second != AxisPlacement{PlacementKind::shard, given.dims[1]})
+            refuse("shard(" + given.dims[1] + ") of its tensor");
+        if (gets == result.placement.end() || gets->second != AxisPlacement{PlacementKind::shard, result.dims[1]})
+            refuse("shard(" + result.dims[1] + ") of its result");
+        if (given.dtype != result.dtype) refuse("one type of both");
+        check_others(c, given, result, refuse);
+        const int64_t n = p_.mesh.ranks_on(c.axis);
+        const bool is_parts = dim(result.dims[0], c.result).value == n &&
+                              dim(given.dims[0], c.tensor).value == n * dim(result.dims[1], c.result).value &&
+                              std::equal(given.dims.begin() + 1, given.dims.end(), result.dims.begin() + 2);
+        if (!is_parts) refuse("the same other dims, and " + std::to_string(n) + " parts of one extent");
     }
 
     const MeshProgram &p_;

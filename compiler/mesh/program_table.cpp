@@ -19,6 +19,7 @@ TessCollectiveKind kind_of(CollectiveKind kind) {
     case CollectiveKind::all_reduce: return TESS_ALL_REDUCE;
     case CollectiveKind::reduce_scatter: return TESS_REDUCE_SCATTER;
     case CollectiveKind::all_gather: return TESS_ALL_GATHER;
+    case CollectiveKind::all_to_all: return TESS_ALL_TO_ALL;
     }
     throw InternalError("a collective that no mesh has");
 }
@@ -159,7 +160,8 @@ private:
             made.chunks = static_cast<int32_t>(extents[0] * p_.mesh.ranks_on(c.axis));
         }
         made.id = static_cast<uint32_t>(collectives_.size()) + 1;
-        const uint64_t bytes = bytes_of(c.kind == CollectiveKind::all_gather ? given : result);
+        uint64_t bytes = bytes_of(folds(c) ? result : given);
+        if (c.kind == CollectiveKind::all_to_all) bytes /= static_cast<uint64_t>(p_.mesh.ranks_on(c.axis));  // for each rank
         made.count = static_cast<int64_t>(bytes / static_cast<uint64_t>(size_of(given.dtype)));
         const auto first = static_cast<int32_t>(arguments_.size());
         argue(c.tensor, TESS_ROLE_INPUT), argue(c.result, TESS_ROLE_OUTPUT);

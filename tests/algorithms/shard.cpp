@@ -82,7 +82,8 @@ size_t count_of(const MeshProgram &p, CollectiveKind kind) {
 }
 
 size_t collectives(const MeshProgram &p) {
-    return count_of(p, CollectiveKind::all_reduce) + count_of(p, CollectiveKind::reduce_scatter) + count_of(p, CollectiveKind::all_gather);
+    return count_of(p, CollectiveKind::all_to_all) + count_of(p, CollectiveKind::all_reduce) + count_of(p, CollectiveKind::reduce_scatter) +
+           count_of(p, CollectiveKind::all_gather);
 }
 
 // Whether a fold of floats runs over a dim that the layout cuts: then the tree of chunks decides the bits.
@@ -284,7 +285,7 @@ TEST_CASE("the known schemes are layouts", "[shard]") {
     std::mt19937 random(2);
     const Extents extents = {{"B", 8}, {"K", 16}, {"H", 16}, {"O", 8}};
     SECTION("data parallel: gradients are all-reduced, nothing else moves") {
-        const Sample s = sample(training_step(), {{"B", 8}, {"K", 16}, {"O", 4}}, random);
+        const Sample s = sample(training_step(), {{"B", 32}, {"K", 16}, {"O", 4}}, random);
         const MeshProgram p = sharded(s, "data=4", "B=data", 4);
         INFO(to_text(p));
         CHECK(count_of(p, CollectiveKind::all_reduce) == 1);
@@ -292,7 +293,7 @@ TEST_CASE("the known schemes are layouts", "[shard]") {
         CHECK(evaluate_whole(p, s.whole) == evaluate_whole(sharded(s, "data=1", "B=data", 4), s.whole));
     }
     SECTION("data parallel with weights cut: they are gathered, gradients are reduced and scattered") {
-        const Sample s = sample(training_step(), {{"B", 8}, {"K", 16}, {"O", 4}}, random);
+        const Sample s = sample(training_step(), {{"B", 32}, {"K", 16}, {"O", 4}}, random);
         const MeshProgram p = sharded(s, "data=4", "B=data,K=data,x.K=", 4);
         INFO(to_text(p));
         CHECK(count_of(p, CollectiveKind::all_gather) == 1);
@@ -332,6 +333,14 @@ TEST_CASE("the known schemes are layouts", "[shard]") {
         CHECK(collectives(p) == 3);
         CHECK(evaluate_whole(p, s.whole) == evaluate_whole(sharded(s, "context=1", "T=context", 4), s.whole));
     }
+    SECTION("sequence parallel: sequences are cut outside of attention, heads inside") {
+        const Sample s = sample(library::attention_causal(f32), {{"H", 4}, {"S", 8}, {"T", 8}, {"D", 8}, {"E", 8}}, random);
+        const MeshProgram p = sharded(s, "t=4", "H=t,q.H=,q.S=t,k.H=,k.T=t,v.H=,v.T=t,o.H=,o.S=t");
+        INFO(to_text(p));
+        CHECK(count_of(p, CollectiveKind::all_to_all) == 4);
+        CHECK(collectives(p) == 4);
+        CHECK(evaluate_whole(p, s.whole) == evaluate(s.algorithm, s.whole));
+    }
     SECTION("heads and queries are no one else's business") {
         const Sample s = sample(library::attention_causal(f32), {{"H", 4}, {"S", 8}, {"T", 8}, {"D", 8}, {"E", 8}}, random);
         CHECK(collectives(sharded(s, "heads=4,seq=2", "H=heads,S=seq")) == 0);
@@ -348,7 +357,7 @@ TEST_CASE("the known schemes are layouts", "[shard]") {
 TEST_CASE("a program with a step dropped, swapped, doubled or changed is refused", "[shard]") {
     std::mt19937 random(3);
     const Sample s = sample(mlp(), {{"B", 8}, {"K", 16}, {"H", 64}, {"O", 8}}, random);
-    for (const char *layout : {"H=t", "B=t,H=t", "K=t", "K=d,H=t", "B=d,O=t,x.K=t"}) {
+    for (const char *layout : {"H=t", "B=t,H=t", "K=t", "K=d,H=t", "B=d,O=t,x.K=t", "B=t,y.B=,y.O=t", "B=t,x.B=,x.K=t"}) {
         const MeshProgram p = sharded(s, "d=2,t=2", layout, 4);
         INFO(to_text(p));
         REQUIRE(collectives(p) > 0);
@@ -497,7 +506,7 @@ TEST_CASE("what is no document of a program is refused", "[shard]") {
     says([](auto &j) { j["step"] = 2; }, "error[json.unknown-field]: mesh program: ");
     says([](auto &j) { j["steps"][1]["collective"]["kind"] = "all"; },
          "error[json.value]: mesh program: /steps/1/collective/kind: there is no collective 'all'; expected one of all_reduce, "
-         "reduce_scatter, all_gather.");
+         "reduce_scatter, all_gather, all_to_all.");
     says([](auto &j) { j["steps"][1]["part"] = j["steps"][0]["part"]; }, "/steps/1: a step is a part or a collective, got both");
     says([](auto &j) { j["placements"]["nosuch"] = nlohmann::json::object(); }, "there is no tensor of that name in \"declares\".");
     says([](auto &j) { j["placements"]["w_in"]["t"]["monoid"] = "sum"; }, "what is sharded has no monoid; remove it.");

@@ -199,6 +199,7 @@ TEST_CASE("sharded programs run on threads with the interpreter's bits", "[mesh]
         const Algorithm attention = bind_extents(library::attention_causal(f32), {{"H", 4}, {"S", 8}, {"T", 8}, {"D", 8}, {"E", 8}});
         check_on_threads(attention, "c" + of, "T=c", 4);
         check_on_threads(attention, "h=2,c" + of, "H=h,S=c");
+        check_on_threads(attention, "c" + of, "H=c,q.H=,q.S=c,k.H=,k.T=c,v.H=,v.T=c,o.H=,o.S=c");
         check_on_threads(bind_extents(library::dropout(f32), {{"M", 4}, {"N", 12}}), "a" + of, "N=a");
         check_on_threads(bind_extents(library::argmax(f32), {{"M", 4}, {"N", 16}}), "a" + of, "N=a");
         check_on_threads(bind_extents(library::transpose(f32), {{"M", 8}, {"N", 4}}), "a" + of, "M=a,N=a");
