@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/mesh/program_json.h"
+#include "algorithms/mesh/shard.h"
 #include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
 #include "algorithms/text/shapes.h"
@@ -74,8 +76,21 @@ static std::string analysed(const Registry::Extension<Registry::Analyse> &analys
     return text;
 }
 
+struct MeshOptions {
+    std::string mesh, layout;
+    int64_t chunks = 0;
+};
+
+// What one rank computes, and what ranks exchange.
+static std::string mesh_text(const Algorithm &bound, const MeshOptions &options, bool as_json) {
+    if (options.mesh.empty())
+        throw UserError("command.arguments", "show: --what mesh needs a mesh, as in --mesh data=2,tensor=4; give one.");
+    const MeshProgram program = shard(bound, mesh_named(options.mesh), layout_named(bound, options.layout, options.chunks));
+    return as_json ? json_text(to_json(program), 2) + "\n" : to_text(program);
+}
+
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, bool as_json,
-                        const std::vector<std::string> &extents, int threads, const Limits &limits) {
+                        const std::vector<std::string> &extents, int threads, const Limits &limits, const MeshOptions &mesh) {
     if (const auto *analyser = find_extension(registry.analysers(), what))
         return analysed(*analyser, prepare(registry, options, "", printing_notes(options)));
     if (what == "shapes") return shapes_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
@@ -102,6 +117,7 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
     if (what == "c") return c_text_of(prepare(registry, options, "", printing_notes(options)), limits);
     if (what == "assembly") return assembly_text(registry, prepare(registry, options, "", printing_notes(options)), limits);
     const Algorithm bound = bind_extents(load_algorithm(registry, options), parse_shape(options.shape));
+    if (what == "mesh") return mesh_text(bound, mesh, as_json);
     return as_json ? json_text(to_json(bound), 2) + "\n" : to_text(bound);
 }
 
@@ -118,7 +134,8 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
     only_for("--extents", {"memory", "lockstep", "slow"});
     only_for("--threads", {"slow"});
     only_for("--compile-limit-s", {"assembly"});
-    only_for("--json", {"algorithm"});
+    only_for("--json", {"algorithm", "mesh"});
+    for (const char *option : {"--mesh", "--layout", "--chunks"}) only_for(option, {"mesh"});
 }
 
 Command show_command(ProgramLine &program, const Registry &registry) {
@@ -129,6 +146,7 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         std::vector<std::string> extents;
         int threads = 1;
         Limits limits;
+        MeshOptions mesh;
     };
     auto options = std::make_shared<Options>();
     const CommandLine line =
@@ -136,7 +154,8 @@ Command show_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     std::string meaning =
-        "algorithm, shapes (the extents of each tensor and stage, through calls), schedule (ancestors merged in), fields (who states each "
+        "algorithm, shapes (the extents of each tensor and stage, through calls), mesh (what one rank of --mesh computes, where tensors "
+        "lie, and what ranks exchange), schedule (ancestors merged in), fields (who states each "
         "of the schedule's), lowering (what each of "
         "its steps changes), tiles, bits (the reduction trees, which "
         "decide the bits of results), memory (which buffers share the workspace, and when each lives), lockstep (of a GPU: threads that "
@@ -156,15 +175,25 @@ Command show_command(ProgramLine &program, const Registry &registry) {
             "64")
         .takes("DIM=EXTENT");
     line.option("--threads", options->threads, "Threads that --what slow counts with").in_range(1, 4096).shows_default();
-    line.flag("--json", options->json, "The algorithm as JSON, which every command takes in place of an algorithm's name");
+    line.option("--mesh", options->mesh.mesh, "Axes of a mesh and their ranks, for --what mesh").takes("AXIS=RANKS,...");
+    line.option("--layout", options->mesh.layout,
+                "Which dims are cut along which axis, and tensors for which it is otherwise: M=data,w.N=tensor,w.K=")
+        .takes("DIM=AXIS,...");
+    line.option(
+            "--chunks", options->mesh.chunks,
+            "In how many chunks a dim that is cut is folded: any number of ranks that divides it gives the same bits; 0: one for each rank")
+        .integer_in(0, max_mesh_chunks);
+    line.flag("--json", options->json,
+              "The algorithm, or the program over a mesh, as JSON; commands take an algorithm's in place of its name");
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
-    return {
-        line, [=, &registry] {
-            targets_named(options->kernel.target, [&](const std::string &named) { return registry.target(named); });  // or refused first
-            check_effects(line, options->what, registry);
-            std::cout << text(registry, options->kernel, options->what, options->json, options->extents, options->threads, options->limits);
-            return exit_ok;
-        }};
+    return {line, [=, &registry] {
+                targets_named(options->kernel.target,
+                              [&](const std::string &named) { return registry.target(named); });  // or refused first
+                check_effects(line, options->what, registry);
+                const Options &o = *options;
+                std::cout << text(registry, o.kernel, o.what, o.json, o.extents, o.threads, o.limits, o.mesh);
+                return exit_ok;
+            }};
 }
 
 }  // namespace tessera

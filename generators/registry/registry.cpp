@@ -128,8 +128,8 @@ Registry &Registry::add_instruction(Instruction family) {
 }
 
 const std::vector<std::string> &views() {
-    static const std::vector<std::string> all = {"algorithm", "shapes", "schedule", "fields", "lowering", "tiles",
-                                                 "bits",      "memory", "lockstep", "slow",   "c",        "assembly"};
+    static const std::vector<std::string> all = {"algorithm", "shapes", "mesh",     "schedule", "fields", "lowering", "tiles",
+                                                 "bits",      "memory", "lockstep", "slow",     "c",      "assembly"};
     return all;
 }
 

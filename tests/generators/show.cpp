@@ -1,5 +1,7 @@
 #include "generators/commands/show.h"
 
+#include <nlohmann/json.hpp>
+
 #include "algorithms/library/library.h"
 #include "tests/generators/harness.h"
 
@@ -69,6 +71,26 @@ TEST_CASE("show prints where the buffers of the workspace lie") {
     CHECK_THAT(idle.err, Catch::Contains("--extents changes nothing of what --what tiles shows; it is for --what memory"));
 }
 
+TEST_CASE("show prints what one rank of a mesh computes") {
+    const std::string shape = "show matmul --shape M=8 N=16 K=32 --quiet --what mesh";
+    const Outcome program = stock_generator(shape + " --mesh data=2,tensor=4 --layout M=data,K=tensor");
+    INFO(program.err);
+    CHECK_THAT(program.out, Catch::StartsWith("mesh program matmul: data=2,tensor=4\n") &&
+                                Catch::Contains("input x[M.data=4, K.tensor=8]: f32, data: shard(M.data), tensor: shard(K.tensor)\n") &&
+                                Catch::Contains("all_reduce sum along tensor of y.partial, 384 bytes a rank\n"));
+    const Outcome document = stock_generator(shape + " --mesh data=2 --layout M=data --json");
+    INFO(document.err);
+    CHECK(nlohmann::json::parse(document.out)["format"] == "tessera-mesh-program");
+    const Outcome none = stock_generator(shape);
+    CHECK(none.code == 2);
+    CHECK_THAT(none.err, Catch::Contains("show: --what mesh needs a mesh, as in --mesh data=2,tensor=4; give one."));
+    const Outcome odd = stock_generator(shape + " --mesh data=3 --layout M=data");
+    CHECK(odd.code == 2);
+    CHECK_THAT(odd.err, Catch::Contains("error[mesh.divides]: matmul.M: expected a multiple of the 3 ranks of the axis data, got 8"));
+    const Outcome idle = stock_generator("show matmul --mesh data=2");
+    CHECK_THAT(idle.err, Catch::Contains("--mesh changes nothing of what --what algorithm shows; it is for --what mesh"));
+}
+
 TEST_CASE("show runs a GPU's kernels in lock step") {
     const Outcome product = stock_generator("show matmul --target opencl --what lockstep --extents M=64 N=64 K=16 --quiet");
     INFO(product.err);
@@ -116,7 +138,7 @@ TEST_CASE("show says which schedule it took") {
 TEST_CASE("show's errors") {
     check_refused({"show", "matmull"}, {"error[generator.unknown-algorithm]", "Did you mean 'matmul'?"});
     check_refused({"show", "matmul", "--what", "colour"},
-                  {"error[command.arguments]: tessera-generator show: --what: expected algorithm or shapes or schedule or fields or "
+                  {"error[command.arguments]: tessera-generator show: --what: expected algorithm or shapes or mesh or schedule or fields or "
                    "lowering or tiles or bits or memory or lockstep or slow or c or assembly, got 'colour'"});
     for (const char *option : {"--target", "--schedule", "--schedule-dir", "--compile-limit-s"})
         check_refused({"show", "matmul", option, std::string(option) == "--target" ? "avx2" : "7"},
