@@ -103,6 +103,16 @@ int main(int argc, char **argv) {
         .add("segmented_cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes",
              library::segmented_cumulative_sum)
         .add("segmented_sum", "y[B, N] = sum of the rows offsets[b] ..= offsets[b + 1] - 1 of x[T, N]", library::segmented_sum)
+        .family("segments")
+        .add("grouped_matmul", "y[T, N] = the rows of x[T, K] in segment b times w[b] of w[B, K, N]", library::grouped_matmul)
+        .add("attention_segments", "o[S, H, E] = attention of q[S, H, D] over k[T, H, D], v[T, H, E], each segment by itself",
+             library::attention_segments_options(), library::attention_segments)
+        .add("segmented_softmax", "y[T, N] = softmax of x[T, N] over the rows of each segment", library::segmented_softmax)
+        .add("segmented_mean", "y[B, N] = means of the rows of x[T, N] in each segment", library::segmented_mean)
+        .add("segmented_max", "y[B, N] = maxima of the rows of x[T, N] in each segment", library::segmented_max)
+        .add("embedding_bag", "y[B, D] = sums of the rows ids[t] of table[V, D] over each segment of ids[T]", library::embedding_bag)
+        .add("spmv", "y[B] = the sparse matrix values[T], columns[T], offsets[B + 1] (CSR) times x[C]", library::spmv)
+        .add("spmm", "y[B, N] = the sparse matrix values[T], columns[T], offsets[B + 1] (CSR) times x[C, N]", library::spmm)
         .family("Fourier transforms")
         .add("fft", "y[B, N] = the Fourier transform of x[B, N], N = 2 points: real and imaginary parts alternate",
              library::fourier_options(), library::fft)

@@ -154,6 +154,21 @@ Algorithm reverse_cumulative_sum(const Numerics &n);
 Algorithm segmented_cumulative_sum(const Numerics &n);
 Algorithm segmented_sum(const Numerics &n);  // y[B, N] = sums of the rows offsets[b] ..= offsets[b+1]-1 of x[T, N]
 
+// segments.cpp: segment b has the rows offsets[b] ..= offsets[b + 1] - 1, as Builder::segments takes offsets[B + 1]. Results of rows that
+// no segment has are 0.
+Algorithm grouped_matmul(const Numerics &n);  // y[T, N] = the rows of x[T, K] in segment b times w[b] of w[B, K, N]
+// o[S, H, E] = attention of the queries of each segment, q[S, H, D], over its keys, k[T, H, D] and v[T, H, E]
+Algorithm attention_segments(const Numerics &n, const Options &o);
+std::vector<Option> attention_segments_options();
+Algorithm segmented_softmax(const Numerics &n);  // y[T, N] = softmax of x[T, N] over the rows of each segment
+Algorithm segmented_mean(const Numerics &n);     // y[B, N] = means of the rows of x[T, N], 0 of none
+Algorithm segmented_max(const Numerics &n);      // y[B, N] = maxima of the rows of x[T, N], -inf of none
+Algorithm embedding_bag(const Numerics &n);      // y[B, D] = sums of the rows ids[t] of table[V, D] by segments of ids[T]; 0 outside
+// Products of a sparse matrix a of B rows and C columns in CSR: values[T] and columns[T] (i32) of the rows, one behind another, which
+// offsets[B + 1] group; a column outside counts as 0.
+Algorithm spmv(const Numerics &n);  // y[B] = a x[C]
+Algorithm spmm(const Numerics &n);  // y[B, N] = a x[C, N]
+
 // fourier.cpp, with the option points; complex numbers are pairs along N or K (fourier.h)
 Algorithm fft(const Numerics &n, const Options &o);    // y[B, N] = the transform of x[B, N], N = 2 points
 Algorithm ifft(const Numerics &n, const Options &o);   // its inverse

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.ndimage
+import scipy.sparse
 import scipy.special
 
 from oracle import coded
@@ -248,6 +249,57 @@ def normalizations(f, rng):
     yield Case("swiglu", [x, up], [ACTIVATIONS[4](x.astype("f8")) * up], relative=4e-7)
 
 
+def segments(f, rng):
+    def made(offsets, rows):
+        return np.maximum.accumulate(np.clip(offsets.astype(object), 0, rows)).astype("i8")
+
+    def each(offsets, rows):
+        m = made(offsets, rows)
+        return enumerate(zip(m[:-1], m[1:]))
+
+    big = 1 << 62
+    for offsets in ([0, 21], [2, 2, 9, 5, 21], [0, 4, 4, 19], [-5, 7, 3, 40, 1], [big, 0], [-big, 3, big]):
+        offsets = np.array(offsets, "i8")
+        b, t, k, n = len(offsets) - 1, 21, 13, 19
+        x, w = f(t, k), f(b, k, n)
+        y = np.zeros((t, n))
+        for i, (first, end) in each(offsets, t):
+            y[first:end] = x[first:end].astype("f8") @ w[i].astype("f8")
+        yield Case("grouped_matmul", [x, offsets, w], [y], absolute=near(y))
+        x = f(t, n)
+        share, mean, most = np.zeros((t, n)), np.zeros((b, n)), np.full((b, n), -INF)
+        for i, (first, end) in each(offsets, t):
+            rows = x[first:end].astype("f8")
+            share[first:end] = scipy.special.softmax(rows, axis=0) if end > first else rows
+            mean[i], most[i] = rows.sum(0) / max(end - first, 1), rows.max(0, initial=-INF)
+        yield Case("segmented_softmax", [x, offsets], [share], absolute=near(share))
+        yield Case("segmented_mean", [x, offsets], [mean], absolute=near(mean))
+        yield Case("segmented_max", [x, offsets], [most])
+        ids, table = rng.integers(-2, 9, t).astype("i4"), f(7, n)
+        known = np.where(((ids >= 0) & (ids < 7))[:, None], table[np.clip(ids, 0, 6)].astype("f8"), 0)
+        bags = np.stack([known[first:end].sum(0) for _, (first, end) in each(offsets, t)])
+        yield Case("embedding_bag", [ids, table, offsets], [bags], absolute=near(bags))
+        # The same rows as columns of a sparse matrix: one column twice in a row adds up, and one outside is none.
+        m, inside, values, x = made(offsets, t), (ids >= 0) & (ids < 7), f(t), f(7, n)
+        sparse = scipy.sparse.csr_matrix((np.where(inside, values, 0).astype("f8")[m[0]:m[-1]], np.clip(ids, 0, 6)[m[0]:m[-1]], m - m[0]),
+                                         shape=(b, 7))
+        yield Case("spmm", [values, ids, offsets, x], [sparse @ x.astype("f8")], absolute=near(sparse @ x))
+        yield Case("spmv", [values, ids, offsets, x[:, 0].copy()], [sparse @ x[:, 0].astype("f8")], absolute=near(sparse @ x))
+        s, h, d, e = 17, 2, 8, 7
+        queries = np.array([rng.integers(-2, s + 3) for _ in range(b + 1)], "i8")
+        q, key, v = f(s, h, d), f(t, h, d), f(t, h, e)
+        for causal in (0, 1):
+            o = np.zeros((s, h, e))
+            for (_, (first, end)), (_, (left, right)) in zip(each(queries, s), each(offsets, t)):
+                scores = np.einsum("shd,thd->hst", *wide(q[first:end], key[left:right])) / np.sqrt(d)
+                i, j = np.arange(end - first)[:, None], np.arange(right - left)[None]
+                seen = (j - (right - left) <= i - (end - first)) if causal else np.ones((1, 1), bool)
+                p = np.where(seen, np.exp(scores), 0)
+                total = p.sum(-1, keepdims=True)
+                o[first:end] = np.einsum("hst,the->she", p / np.where(total == 0, 1, total), v[left:right].astype("f8"))
+            yield Case("attention_segments", [q, key, v, queries, offsets], [o], [], {"causal": causal}, absolute=near(o))
+
+
 def attention(f, rng):
     def weighted(q, k, v, added, seen):
         """q[H, G, S, D]; added and seen [S, T]."""
@@ -393,4 +445,4 @@ def rearrangements(f, rng):
             yield Case("slice", [x], [np.where((at >= 0) & (at < n), x[:, np.clip(at, 0, n - 1)], 0)], [("i4", begin)], {"step": step})
 
 
-TOPICS = [products, low_bits, dynamic_channels, block_floats, normalizations, attention, convolutions, tokens, selections, rearrangements]
+TOPICS = [products, low_bits, dynamic_channels, block_floats, normalizations, attention, segments, convolutions, tokens, selections, rearrangements]
