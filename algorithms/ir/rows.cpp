@@ -120,4 +120,16 @@ void refuse_rows(const Algorithm &algorithm, const std::string &what) {
                                           ", which it does not know; expected stages whose results have no ragged dim.");
 }
 
+bool begins_rows(const Algorithm &algorithm, const Stage &stage) {
+    const std::vector<Tensor> results = results_of(stage);
+    bool found = false;
+    for (const Stage &s : algorithm.stages())
+        for (const Rows &rows : s.rows)
+            walk(rows.first, [&](const Expr &e) {
+                found |= e.kind() == ExprKind::load &&
+                         std::any_of(results.begin(), results.end(), [&](const Tensor &t) { return t.name == e->name; });
+            });
+    return found;
+}
+
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "algorithms/ir/rows.h"
 #include "compiler/lower/context/build.h"
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/context/extents.h"
@@ -142,6 +143,10 @@ RootStages build_roots(const Lowering &lowering, const KeptCalls &kept, const Sc
         for (const Tensor &t : lowering.results(stage))
             if (roots.outputs.count(t.name))
                 throw UserError("schedule.place", stage.name + ": an output must be placed at root, or beside another stage.");
+        if (begins_rows(a, stage))
+            throw UserError("schedule.place", stage.name + ": it is placed in a loop of '" + k.place->stage +
+                                                  "', and says where rows of segments begin, which is read outside of that loop too. "
+                                                  "Place it at root.");
     };
     for (const Step &step : a.steps) std::visit(Overloaded{add_stage, add_call}, step);
     return {std::move(roots.parts), roots.names.made(), roots.has_border_version};

@@ -107,7 +107,7 @@ private:
             if (stage.name == name) {
                 Addressable found{name, stage.dims, reduced_dims(stage), {}, scanned_dim(stage), results_of(stage), i, &stage};
                 for (const Tensor &result : found.results)
-                    for (const std::string &dim : result.dims)
+                    for (const std::string &dim : point_dims(stage, result))
                         if (!contains(found.all(), dim)) found.extra.push_back(dim);
                 return found;
             }
@@ -177,7 +177,10 @@ private:
             if (k.stream) check_loop(stage, k, *k.stream, at);
             break;
         case Knob::layout:
-            for (const Tensor &result : stage.results) check_layout(k.layout, result, at);
+            for (Tensor result : stage.results) {  // in a loop, rows of segments are stored by their points
+                if (stage.stage && k.place && k.place->kind == Place::Kind::at) result.dims = point_dims(*stage.stage, result);
+                check_layout(k.layout, result, at);
+            }
             break;
         case Knob::tail: check_dims(stage, k.tail, stage.looped(), at); break;
         case Knob::split:
