@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "algorithms/index/ascending.h"
 #include "algorithms/transform/given_extents.h"
 #include "algorithms/transform/inline_calls.h"
 #include "autotune/space/stage_view.h"
@@ -84,6 +85,10 @@ public:
     Guess(const Algorithm &algorithm, const Extents &known)
         : algorithm_(algorithm), known_(known), dims_(free_dims(algorithm)), windows_(window_dims(algorithm)) {
         std::erase_if(dims_, [&](const std::string &d) { return known.count(d) > 0; });
+        for (const Ascending &list : ascending_results(algorithm))
+            for (const Stage &s : algorithm.stages())
+                if (results_of(s)[0].name == list.tensor && list.most.kind() == ExprKind::extent && is_free(list.most->name))
+                    segments_[s.dims[0]] = list.most->name;
     }
     // Those that neither are known nor are of windows.
     std::vector<std::string> open_dims() const {
@@ -96,6 +101,9 @@ public:
         Extents extents = known_;
         for (const std::string &d : dims_)
             extents[d] = allowed_extent(algorithm_, *algorithm_.find_dim(d), windows_.count(d) ? of_window : wished);
+        for (const auto &[of_list, rows] : segments_)
+            if (const auto list = extents.find(of_list); list != extents.end() && !known_.count(of_list))
+                list->second = allowed_extent(algorithm_, *algorithm_.find_dim(of_list), extents.at(rows) / rows_of_segment + 1);
         return extents;
     }
     // The largest of these at which the work is bounded.
@@ -110,6 +118,13 @@ private:
     const Extents &known_;
     std::vector<std::string> dims_;
     std::set<std::string> windows_;
+    std::map<std::string, std::string> segments_;  // the dim of their offsets -> the flat dim of their rows
+    static constexpr int64_t rows_of_segment = 32;
+
+    bool is_free(const std::string &dim) const {
+        const Dim *d = algorithm_.find_dim(dim);
+        return d && d->kind == DimKind::symbolic && d->equals.empty();
+    }
 };
 
 }  // namespace

@@ -2,13 +2,24 @@
 
 #include <algorithm>
 
+#include "algorithms/index/ascending.h"
+#include "costmodel/features/index_value.h"
+
 namespace tessera {
+
+// Whether the size is made of elements of such lists.
+static bool is_between(const std::unordered_map<std::string, int64_t> &lists, const Expr &size) {
+    bool found = false;
+    walk(size, [&](const Expr &e) { found |= e.kind() == ExprKind::load && lists.count(e->name); });
+    return found;
+}
 
 Plan::Plan(const Algorithm &algorithm, const Extents &extents) : algorithm_(algorithm) {
     Extents symbolic;
     for (const Dim &d : algorithm.dims)
         if (auto given = extents.find(d.name); given != extents.end() && d.kind == DimKind::symbolic) symbolic.insert(*given);
     extents_ = all_extents(algorithm, symbolic);
+    note_rows();
     for (const Tensor &t : algorithm.tensors) tensors_[t.name] = t;
     for (const Stage &s : algorithm_.stages()) {
         const size_t position = stages_.size();
@@ -29,6 +40,18 @@ Plan::Plan(const Algorithm &algorithm, const Extents &extents) : algorithm_(algo
             }
         stages_.push_back(std::move(planned));
     }
+}
+
+// Rows of segments count as what there is of them on average.
+void Plan::note_rows() {
+    LoopPositions positions;
+    positions.extents.insert(extents_.begin(), extents_.end());
+    for (const Ascending &list : ascending_results(algorithm_))
+        for (const Stage &s : algorithm_.stages())
+            if (results_of(s)[0].name == list.tensor) positions.set_step(list.tensor, extent(s.dims[0]), positions.value(list.most));
+    for (const Dim &d : algorithm_.dims)
+        if (d.kind == DimKind::derived && !extents_.count(d.name) && is_between(positions.steps, d.size))
+            extents_[d.name] = positions.value(d.size);
 }
 
 int64_t Plan::extent(const std::string &dim) const {
@@ -83,6 +106,22 @@ const Extents &Plan::needed(size_t stage, const Path &path) const {
     return known != needed_.end() ? known->second : needed_.emplace(std::pair(stage, path), find_needed(stage, path)).first->second;
 }
 
+// A load of a stage's result, by the stage's points where it keeps rows.
+static Operand at_points(const Stage &maker, const Operand &load) {
+    const std::optional<std::vector<Expr>> point = maker.rows.empty() ? std::nullopt : point_of(maker, load.index);
+    return point ? Operand{load.tensor, load.dtype, *point} : load;
+}
+
+bool Plan::is_read_by_points(size_t stage) const {
+    const PlannedStage &s = stages_[stage];
+    const Stage &maker = *s.view.stage;
+    return maker.rows.empty() || std::all_of(s.consumers.begin(), s.consumers.end(), [&](size_t c) {
+               const std::vector<Operand> &operands = stages_[c].view.operands;
+               return std::all_of(operands.begin(), operands.end(),
+                                  [&](const Operand &o) { return producer(o.tensor) != &s || point_of(maker, o.index); });
+           });
+}
+
 Extents Plan::find_needed(size_t stage, const Path &path) const {
     const PlannedStage &s = stages_[stage];
     Extents sizes;
@@ -104,8 +143,8 @@ Extents Plan::find_needed(size_t stage, const Path &path) const {
         for (const Operand &o : stages_[c].view.operands) {
             auto from = defined_by_.find(o.tensor);
             if (from == defined_by_.end() || from->second != stage) continue;
-            const std::vector<int64_t> span = spans(o, inside, extents_);
-            const std::vector<std::string> &dims = tensors_.at(o.tensor).dims;
+            const std::vector<std::string> dims = point_dims(*s.view.stage, tensors_.at(o.tensor));
+            const std::vector<int64_t> span = spans(at_points(*s.view.stage, o), inside, extents_);
             for (size_t i = 0; i < span.size(); i++)
                 if (std::find(s.view.extra.begin(), s.view.extra.end(), dims[i]) == s.view.extra.end())
                     sizes[dims[i]] = std::min(std::max(sizes[dims[i]], span[i]), std::max<int64_t>(extent(dims[i]), 1));
@@ -121,8 +160,9 @@ ScanPlace Plan::scan_place(size_t stage, const Path &path) const {
     for (size_t c : s.consumers)
         for (const Operand &o : stages_[c].view.operands) {
             if (producer(o.tensor) != &s) continue;
-            const std::vector<std::string> &dims = tensors_.at(o.tensor).dims;
-            read.push_back(o.index[static_cast<size_t>(std::find(dims.begin(), dims.end(), s.view.scanned) - dims.begin())]);
+            const std::vector<std::string> dims = point_dims(*s.view.stage, tensors_.at(o.tensor));
+            read.push_back(
+                at_points(*s.view.stage, o).index[static_cast<size_t>(std::find(dims.begin(), dims.end(), s.view.scanned) - dims.begin())]);
         }
     const auto first = std::find_if(path.begin(), path.end(), [&](const Anchor &a) {
         return std::any_of(read.begin(), read.end(), [&](const Expr &e) { return uses_variable(e, loop(a).dim); });

@@ -66,6 +66,8 @@ public:
     double repetitions(const Path &path) const;
     // What the body of the innermost loop needs of a stage: sizes of its dims.
     const Extents &needed(size_t stage, const Path &path) const;
+    // Whether its consumers are known to read rows of their own segments. Who does not is no place for it.
+    bool is_read_by_points(size_t stage) const;
     ScanPlace scan_place(size_t stage, const Path &path) const;
     // What it needs of a tensor that stage `reader` loads, axis by axis.
     std::vector<int64_t> needed_of(const std::string &tensor, size_t reader, const Path &path) const;
@@ -78,6 +80,7 @@ private:
     std::map<std::string, Tensor> tensors_;
     // What was asked before: the loops of a path are settled, and so are those of a stage's consumers.
     mutable std::map<std::pair<size_t, Path>, Extents> needed_;
+    void note_rows();
     const Extents &sizes_in(size_t stage, const Path &path) const;
     Extents find_needed(size_t stage, const Path &path) const;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "algorithms/ir/rows.h"
 #include "algorithms/transform/inline_calls.h"
 #include "autotune/space/knob_decisions.h"
 #include "compiler/rewrite/inline_stages.h"
@@ -38,11 +39,24 @@ static int64_t extent_of(const Algorithm &algorithm, const Extents &extents, con
     return 64;
 }
 
+// Whether the sizes of dims are read off its results, as those of rows of segments. What is known of them is known of a whole scan.
+static bool bounds_dims(const Stage &stage, const Algorithm &algorithm) {
+    const std::vector<Tensor> results = results_of(stage);
+    const auto is_result = [&](const Expr &e) {
+        return e.kind() == ExprKind::load &&
+               std::any_of(results.begin(), results.end(), [&](const Tensor &t) { return t.name == e->name; });
+    };
+    bool found = false;
+    for (const Dim &d : algorithm.dims)
+        if (d.size.defined()) walk(d.size, [&](const Expr &e) { found |= is_result(e); });
+    return found;
+}
+
 void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
     const StageView view = view_of(stage, algorithm);
     const auto *reduce = std::get_if<Reduce>(&stage.body);
     const bool scans = !view.scanned.empty(), gpu = space_.target.is_gpu();
-    if (!scans && !reduce) return;
+    if ((!scans && !reduce) || bounds_dims(stage, algorithm)) return;
     const int64_t lanes = std::max<int64_t>(1, space_.target.vector_bytes / size_of(view.dtype));
     double points = 1;
     for (const std::string &d : view.pure) points *= static_cast<double>(std::max<int64_t>(1, extent_of(algorithm, space_.extents, d)));
@@ -294,7 +308,8 @@ void Sketch::ask_beside(size_t i) {
 void Sketch::ask_place(size_t i) {
     PlannedStage &s = plan_->stage(i);
     if (s.output) return ask_beside(i);
-    if (s.view.scatters) {  // what it computes may be anywhere in its result
+    // What a scatter computes may be anywhere in its result, and where rows begin is read around all loops.
+    if (s.view.scatters || begins_rows(plan_->algorithm(), *s.view.stage) || !plan_->is_read_by_points(i)) {
         s.sizes = plan_->needed(i, {});
         return;
     }

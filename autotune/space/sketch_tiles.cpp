@@ -92,6 +92,7 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     const bool along_scan = std::any_of(s.view.pure.begin(), s.view.pure.end(), [&](const auto &d) { return scanned.count(d) > 0; });
     std::vector<Answer> answers = {{"none", along_scan ? 0.3 : 0.01}};
     for (const std::string &d : s.view.pure) {
+        if (s.view.by_points.count(d)) continue;
         const bool part = lanes_along(d) < full;
         if (part && lanes_along(d) < 4) continue;
         if (s.view.scatters && decides_destination(*s.view.stage, d)) continue;
@@ -129,7 +130,8 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     for (const std::string &d : s.view.extra)
         if (plan_->extent(d) >= full && ask(name, "vector." + d, {{"yes", 1}, {"no", 0.1}}) == "yes") k.vector[d] = full;
     const std::vector<std::string> &dims = s.view.stage->dims;
-    if (!s.output && !s.view.scatters && s.view.extra.empty() && !t.vector.empty() && t.vector != dims.back()) {
+    const bool is_flat = !s.view.stage->rows.empty();  // its elements have other axes than its points
+    if (!s.output && !is_flat && !s.view.scatters && s.view.extra.empty() && !t.vector.empty() && t.vector != dims.back()) {
         for (const std::string &d : dims)
             if (d != t.vector) k.layout.push_back({d, 0, false});
         k.layout.push_back({t.vector, 0, false});
@@ -239,7 +241,7 @@ void Sketch::ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k) {
     if (!s.view.scanned.empty()) {
         // Several scans side by side: each waits for its own last result only.
         for (const std::string &d : s.view.pure) {
-            if (d == t.vector || s.sizes.at(d) < 2) continue;
+            if (d == t.vector || s.view.by_points.count(d) || s.sizes.at(d) < 2) continue;
             std::vector<Answer> answers = {{"1", 0.3}};
             for (int64_t extent : {2, 4, 8, 16})
                 if (extent <= s.sizes.at(d) && accumulators * extent <= most)
@@ -257,7 +259,7 @@ void Sketch::ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k) {
         return;
     }
     for (const std::string &d : s.view.pure) {
-        if (d == t.vector || s.sizes.at(d) < 2) continue;
+        if (d == t.vector || s.view.by_points.count(d) || s.sizes.at(d) < 2) continue;
         const int64_t size = s.sizes.at(d);
         std::vector<Answer> answers = {{"1", 0.2}};
         for (int64_t extent = 2; extent <= std::min<int64_t>(size, 24); extent++) {
@@ -280,7 +282,7 @@ void Sketch::ask_levels(PlannedStage &s, const Tiles &t, Knobs &k) {
     };
     for (const std::string &d : s.view.pure) {
         const int64_t size = s.sizes.at(d);
-        if (t.around_folds && d != t.vector && size > 1) {
+        if (t.around_folds && !s.view.by_points.count(d) && d != t.vector && size > 1) {
             std::vector<Answer> answers = {{"none", 0.2}};
             for (int64_t extent : {2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 32, 48, 64})
                 if (extent <= size)
@@ -361,6 +363,8 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
     std::vector<std::pair<std::string, std::string>> loops;  // level, dim
     for (const std::string &d : free) loops.push_back({"", d});
     for (const std::string &d : ask_order(name, "block", blocked)) loops.push_back({"block", d});
+    for (const std::string &d : s.view.by_points)  // the sizes of what is inside depend on them
+        if (std::erase(tiled, d)) loops.push_back({"", d});
     for (const std::string &d : s.view.reduced)
         if (k.k.count(d)) loops.push_back({"k", d});
     for (const std::string &d : ask_order(name, "micro", tiled)) {
@@ -432,6 +436,7 @@ void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
     };
     std::set<std::string> seen;
     for (const Operand &o : s.view.operands) {
+        if (std::any_of(o.index.begin(), o.index.end(), has_load)) continue;
         const bool moves = moves_with(o, row.dim, plan_->extents()) && stride_of(o, t.vector, plan_->extents()) == Stride::one;
         if (!plan_->producer(o.tensor) && moves && seen.insert(o.tensor).second) ask_rows(o.tensor, {{"none", 1}});
     }

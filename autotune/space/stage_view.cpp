@@ -24,6 +24,11 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
             if (std::find(stage.dims.begin(), stage.dims.end(), d) == stage.dims.end() &&
                 std::find(view.extra.begin(), view.extra.end(), d) == view.extra.end())
                 view.extra.push_back(d);
+    const auto note_sizes = [&](const std::vector<std::string> &dims) {
+        for (const std::string &d : dims)
+            if (const Dim *dim = algorithm.find_dim(d); dim && dim->kind == DimKind::derived) view.by_points.merge(variables_in(dim->size));
+    };
+    note_sizes(stage.dims), note_sizes(view.reduced), note_sizes(view.extra);
     if (!results.empty()) view.dtype = results[0].dtype;
     else if (view.updates) view.dtype = algorithm.find_tensor(writes_of(stage)[0]->state)->dtype;
     for (const Expr &root : expressions_of(stage))

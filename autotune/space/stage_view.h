@@ -2,6 +2,7 @@
 // loads moves with each loop.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct StageView {
     std::vector<std::string> reduced;  // a fold's dims
     std::vector<std::string> extra;    // of a monoid's parts
     std::string scanned;               // a scan's dim, or ""
+    std::set<std::string> by_points;   // of these the sizes of others depend, so each point is taken by itself
     std::vector<Operand> operands;     // distinct loads
     DType dtype = DType::f32;          // of the first result
     bool folds = false;                // a Reduce to the stage's own points

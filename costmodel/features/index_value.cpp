@@ -10,6 +10,16 @@ bool LoopPositions::is_position(const Expr &load) {
     return !is_float(load.type()) && load.type() != DType::boolean && load->args.size() == (load->guarded ? 3 : 1);
 }
 
+void LoopPositions::set_step(const std::string &list, int64_t elements, int64_t most) {
+    const int64_t between = std::max<int64_t>(1, elements - 1);
+    steps[list] = std::max<int64_t>(1, (most + between / 2) / between);
+}
+
+int64_t LoopPositions::step_of(const Expr &load) const {
+    const auto step = steps.find(load->name);
+    return step == steps.end() ? typical : step->second;
+}
+
 int64_t LoopPositions::value(const Expr &e) const {
     if (!may_share_much(e)) return value(e, nullptr);
     Known known;
@@ -42,7 +52,7 @@ int64_t LoopPositions::make_value(const Expr &e, Known *known) const {
         return std::clamp(value(n.args[0], known), lo, std::max(lo, last));
     }
     case ExprKind::operation: break;
-    case ExprKind::load: return is_position(e) ? typical * value(n.args[0], known) : 0;
+    case ExprKind::load: return is_position(e) ? step_of(e) * value(n.args[0], known) : 0;
     case ExprKind::parameter:
     case ExprKind::bitcast:
     case ExprKind::left:

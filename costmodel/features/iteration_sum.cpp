@@ -196,7 +196,7 @@ private:
         }
         case ExprKind::load:
             if (!LoopPositions::is_position(e)) return constant(0);
-            return apply(Op::mul, DType::index, compile(e->args[0]), constant(LoopPositions::typical));
+            return apply(Op::mul, DType::index, compile(e->args[0]), constant(at_.step_of(e)));
         case ExprKind::operation: {
             const auto argument = [&](size_t i) { return i < e->args.size() ? compile(e->args[i]) : Value(); };
             const Value a = argument(0), b = argument(1), c = argument(2);

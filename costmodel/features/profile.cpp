@@ -80,6 +80,7 @@ private:
     std::vector<Access> accesses_;
     std::map<size_t, Bucket> buckets_;
     double stack_ = 0, workspace_ = 0;
+    const std::vector<Ascending> *ascending_ = nullptr;  // of the program that is entered
     const std::vector<TileProgram> *programs_ = nullptr;  // that may be called; none of them has any of its own
 
     // `bound`: the buffers of the caller that are its arguments; without them they are the kernel's own.
@@ -91,6 +92,8 @@ private:
         known = all_extents(program, known);
         nest_.at.extents = {known.begin(), known.end()};
         for (const Dim &d : program.dims) nest_.at.extents.emplace(d.name, LoopPositions::typical);
+        const std::vector<Ascending> *const outer = ascending_;
+        ascending_ = &program.ascending;
         auto add = [&](const Tensor &t, Space where) {
             std::vector<Expr> e;
             for (const std::string &d : t.dims) e.push_back(extent(d));
@@ -109,12 +112,16 @@ private:
         }
         for (const Tensor &t : program.constants) add(t, Space::constant);
         visit(program.body);
-        nest_.at = saved;
+        nest_.at = saved, ascending_ = outer;
     }
 
     void declare(const Buffer &buffer) {
         Known known{buffer.space, {}, static_cast<double>(size_of(buffer.dtype))};
         for (const Expr &e : buffer.extents) known.extents.push_back(static_cast<double>(std::max<int64_t>(1, nest_.at.value(e))));
+        if (known.extents.size() == 1)
+            for (const Ascending &list : *ascending_)
+                if (list.tensor == buffer.name)
+                    nest_.at.set_step(list.tensor, static_cast<int64_t>(known.extents[0]), nest_.at.value(list.most));
         buffer_ids_[buffer.name] = buffers_.size();
         buffers_.push_back(known);
     }

@@ -52,6 +52,24 @@ TEST_CASE("workloads are of middle, large and small extents, and of each dim alo
     CHECK(!holds(skinny->when[0], 16));
 }
 
+TEST_CASE("rows of segments: segments of some rows are expected, and what is derived can be lowered") {
+    const Target target = target_named("avx2");
+    for (const auto make : {library::grouped_matmul, library::segmented_softmax, library::segmented_mean, library::embedding_bag,
+                            library::spmv, library::spmm}) {
+        const Algorithm a = make({});
+        INFO(a.name);
+        for (const ExpectedWorkload &w : expected_workloads(a))
+            if (w.when.empty()) CHECK(w.workload.extents.at("T") >= 32 * (w.workload.extents.at("O") - 1));
+        const Derivation d = derived(a, "avx2");
+        CHECK(is_proved(lower(a, d.stages, target)));
+        for (const auto &[stage, knobs] : d.stages) {
+            CHECK(knobs.vector.count("B") + knobs.micro.count("B") == 0);
+            if (stage == "offsets.made") CHECK(!knobs.place);
+        }
+        if (a.name != "spmv") CHECK(!d.stages.at("y").vector.empty());
+    }
+}
+
 TEST_CASE("a window is expected to be small") {
     const Algorithm conv = library::conv2d_nhwc({}, complete_options("window", window_options(), {}));
     for (const ExpectedWorkload &w : expected_workloads(conv)) {
