@@ -138,8 +138,8 @@ TEST_CASE("show says which schedule it took") {
 TEST_CASE("show's errors") {
     check_refused({"show", "matmull"}, {"error[generator.unknown-algorithm]", "Did you mean 'matmul'?"});
     check_refused({"show", "matmul", "--what", "colour"},
-                  {"error[command.arguments]: tessera-generator show: --what: expected algorithm or shapes or mesh or schedule or fields or "
-                   "lowering or tiles or bits or memory or lockstep or slow or c or assembly, got 'colour'"});
+                  {"error[command.arguments]: tessera-generator show: --what: expected algorithm or shapes or mesh or schedule or fields "
+                   "or lowering or tiles or bits or memory or lockstep or slow or c or assembly, got 'colour'"});
     for (const char *option : {"--target", "--schedule", "--schedule-dir", "--compile-limit-s"})
         check_refused({"show", "matmul", option, std::string(option) == "--target" ? "avx2" : "7"},
                       {std::string("error[command.arguments]: show: ") + option +
