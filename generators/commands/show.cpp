@@ -177,7 +177,7 @@ Command show_command(ProgramLine &program, const Registry &registry) {
     line.option("--threads", options->threads, "Threads that --what slow counts with").in_range(1, 4096).shows_default();
     line.option("--mesh", options->mesh.mesh, "Axes of a mesh and their ranks, for --what mesh").takes("AXIS=RANKS,...");
     line.option("--layout", options->mesh.layout,
-                "Which dims are cut along which axis, and tensors for which it is otherwise: M=data,w.N=tensor,w.K=")
+                "Dims with the axes along which they are cut, and tensors for which it is otherwise: M=data,w.N=tensor,w.K=")
         .takes("DIM=AXIS,...");
     line.option(
             "--chunks", options->mesh.chunks,

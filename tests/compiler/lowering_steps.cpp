@@ -49,7 +49,7 @@ TEST_CASE("each pass over a body is a step") {
     const std::vector<LoweringStep> steps = steps_of(library::softmax({}), {}, "opencl");
     CHECK(titles(steps) ==
           expected({"build a nest for each stage at root", "place buffers in shared memory", "bind constants", "count blocks without data",
-                    "fuse loops of blocks", "run in one block what has none", "add barriers"}));
+                    "fuse loops of blocks", "run in one block what has none", "make copies ahead that the processor has", "add barriers"}));
     CHECK(steps.back().text == to_text(lower(library::softmax({}), {}, target_named("opencl")).body));
 }
 

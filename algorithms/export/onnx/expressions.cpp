@@ -35,7 +35,12 @@ Term FunctionMaker::value_of(const Expr &e, Place &at) {
         const auto bound = at.variables.find(x.name);
         return bound != at.variables.end() ? bound->second : range(x.name, at.body);
     }
-    case ExprKind::extent: return extent_of(x.name);
+    case ExprKind::extent: {
+        // The extent of a ragged dim varies with its parent; axes of values over it go up to the largest.
+        const Dim *dim = a_.find_dim(root_of(x.name));
+        if (!dim || dim->kind != DimKind::derived || variables_in(dim->size).empty()) return extent_of(x.name);
+        return element_wise("Max", {value(dim->size, at), number(DType::i64, 0, at.body)}, DType::i64, at.body);
+    }
     case ExprKind::parameter: {
         const Stored &p = tensors_.at("%" + x.name);
         return {p.name, p.dtype, {}};
