@@ -54,9 +54,9 @@ TEST_CASE("workloads are of middle, large and small extents, and of each dim alo
 
 TEST_CASE("rows of segments: segments of some rows are expected, and what is derived can be lowered") {
     const Target target = target_named("avx2");
-    for (const auto make : {library::grouped_matmul, library::segmented_softmax, library::segmented_mean, library::embedding_bag,
-                            library::spmv, library::spmm}) {
-        const Algorithm a = make({});
+    const Options whole = complete_options("attention_segments", library::attention_segments_options(), {{"causal", 0}});
+    for (const Algorithm &a : {library::grouped_matmul({}), library::attention_segments({}, whole), library::segmented_softmax({}),
+                               library::segmented_mean({}), library::embedding_bag({}), library::spmv({}), library::spmm({})}) {
         INFO(a.name);
         for (const ExpectedWorkload &w : expected_workloads(a))
             if (w.when.empty()) CHECK(w.workload.extents.at("T") >= 32 * (w.workload.extents.at("O") - 1));
@@ -64,9 +64,9 @@ TEST_CASE("rows of segments: segments of some rows are expected, and what is der
         CHECK(is_proved(lower(a, d.stages, target)));
         for (const auto &[stage, knobs] : d.stages) {
             CHECK(knobs.vector.count("B") + knobs.micro.count("B") == 0);
-            if (stage == "offsets.made") CHECK(!knobs.place);
+            if (stage.ends_with("offsets.made")) CHECK(!knobs.place);
         }
-        if (a.name != "spmv") CHECK(!d.stages.at("y").vector.empty());
+        if (d.stages.count("y") && a.name != "spmv") CHECK(!d.stages.at("y").vector.empty());
     }
 }
 

@@ -85,6 +85,10 @@ std::vector<Case> rows_cases(int64_t L) {
     placed.stages["y"].micro = {{"R", 4}, {"N", 2 * L}}, placed.stages["y"].vector = {{"N", L}}, placed.stages["y"].parallel = {"B"};
     placed.stages["acc"].micro = {{"R", 4}, {"N", 2 * L}}, placed.stages["acc"].vector = {{"N", L}};
     placed.stages["acc"].place = place("y", "micro");
+    Case &other = add("grouped_bias_other_tiles", grouped(true), btkn);  // which do not divide those that they are placed in
+    other.stages["y"].micro = {{"R", 4}, {"N", 2 * L}}, other.stages["y"].vector = {{"N", L}}, other.stages["y"].parallel = {"B"};
+    other.stages["acc"].micro = {{"R", 3}, {"N", L}}, other.stages["acc"].vector = {{"N", L}};
+    other.stages["acc"].place = place("y", "micro");
     Case &in_rows = add("grouped_bias_in_rows", grouped(true), btkn);
     in_rows.stages["y"].vector = {{"N", L}}, in_rows.stages["acc"].vector = {{"N", L}}, in_rows.stages["acc"].place = place("y", "R");
 
@@ -102,6 +106,10 @@ std::vector<Case> rows_cases(int64_t L) {
         lanes_of(nested), nested.stages["online_softmax"].parallel.clear();
         nested.stages["online_softmax"].place = place("o", "Q"), nested.stages["scores"].place = place("online_softmax", "H");
         if (causal) continue;  // pieces that the condition ends: what data says of them twice cannot be proved
+        Case &parts = add(name + "_parts", attention(causal), bthde);
+        lanes_of(parts), parts.stages["scores"].split = {{"D", {Split::How::chunks, 2}}};
+        parts.stages["scores"].micro = {{"H", 2}, {"R", 4}}, parts.stages["scores"].place = place("online_softmax", "Q");
+        parts.stages["scores.partial"].micro = {{"R", 3}}, parts.stages["scores.partial"].place = place("scores", "micro");
         Case &online = add(name + "_online", attention(causal), bthde);
         lanes_of(online), online.stages["online_softmax"].split = {{"R", {Split::How::online, 3}}};
         for (const char *part : {"m", "p", "l", "acc"})

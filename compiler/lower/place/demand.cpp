@@ -63,10 +63,7 @@ static std::vector<Piece> box_of(const Lowering &lowering, const Scope &scope, c
         p.again = begins && moves_with_loops(index, pieces);
         // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
         const Expr all = whole(lowering, scope, d, needed).size;
-        if (p.padded) {
-            const Expr extent = extent_of(lowering, scope, d);
-            p.limit = p.limit.defined() ? simplify(min(p.limit, extent), facts) : extent;
-        }
+        if (p.padded && all.defined()) p.limit = p.limit.defined() ? simplify(min(p.limit, all), facts) : all;
         if (all.defined() && p.size.defined() && (load->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {
             const Expr end = simplify(min(p.lo + p.size, all), facts);
             p.lo = simplify(max(p.lo, Expr(0)), facts);
