@@ -85,6 +85,7 @@ struct Lanes {
 
 class LaneWalk {
 public:
+    LaneWalk(const std::vector<TileProgram> &programs) : programs_(programs) {}
     Lanes lanes;
 
     void visit(const TileBody &body) {
@@ -92,9 +93,10 @@ public:
     }
 
 private:
-    std::vector<std::string> around_;        // variables of vector loops
-    std::map<std::string, Expr> values_;     // of Lets
-    std::map<std::string, Buffer> buffers_;  // allocated
+    const std::vector<TileProgram> &programs_;  // that may be invoked
+    std::vector<std::string> around_;           // variables of vector loops
+    std::map<std::string, Expr> values_;        // of Lets
+    std::map<std::string, Buffer> buffers_;     // allocated
 
     void visit(const TileNode &node) {
         if (const auto *loop = std::get_if<Loop>(&node)) {
@@ -105,6 +107,9 @@ private:
             return;
         }
         if (std::holds_alternative<Fragment>(node)) lanes.any = true;
+        if (const auto *invoke = std::get_if<Invoke>(&node))
+            for (const TileProgram &callee : programs_)
+                if (callee.name == invoke->program) visit_callee(callee.body);
         if (const auto *let = std::get_if<Let>(&node)) values_[let->variable] = substitute(let->value, values_);
         if (const auto *alloc = std::get_if<Alloc>(&node)) buffers_[alloc->buffer.name] = alloc->buffer;
         if (const auto *guard = std::get_if<Guard>(&node))
@@ -116,6 +121,15 @@ private:
             });
         }
         for (const TileBody *body : bodies_of(node)) visit(*body);
+    }
+
+    // Whose names are its own.
+    void visit_callee(const TileBody &body) {
+        LaneWalk inside(programs_);
+        inside.visit(body);
+        lanes.any |= inside.lanes.any, lanes.conditions += inside.lanes.conditions;
+        for (const std::string &text : inside.lanes.apart)
+            if (std::find(lanes.apart.begin(), lanes.apart.end(), text) == lanes.apart.end()) lanes.apart.push_back(text);
     }
 
     void access(const std::string &buffer, const std::vector<Expr> &index, const char *how) {
@@ -142,10 +156,10 @@ private:
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-std::vector<Limiter> limiters_of(const TileBody &body, const Profile &p, const Target &target, int threads) {
+std::vector<Limiter> limiters_of(const TileBody &body, const TileProgram &program, const Profile &p, const Target &target, int threads) {
     std::vector<Limiter> all;
     const Rates rates = rates_of(target);
-    LaneWalk walk;
+    LaneWalk walk(program.programs);
     walk.visit(body);
     const double core = std::max(p.core_time, 1e-12), accesses = p.loads + p.broadcasts + p.gathers + p.stores + p.scatters;
     const double stored = p.stores + p.scatters, lanes = target.vector_bytes / 4;
@@ -167,7 +181,7 @@ std::vector<Limiter> limiters_of(const TileBody &body, const Profile &p, const T
                                                 percent(std::min(1.0, p.slow * slots / core)))});
     const double each = (p.fma + p.arithmetic + p.slow) / std::max(stored, 1e-12);
     if (stored > 0 && p.accumulators == 0 && each >= 12)
-        all.push_back({"functions", fmt::format("an element takes {:.0f} operations; where these are exponentials and the like, the word "
+        all.push_back({"functions", fmt::format("an element takes {:.0f} operations; if these are exponentials and the like, the word "
                                                 "functions of a policy has them with fewer bits (docs/dial.md)",
                                                 each)});
     if (p.chained > 0.5 * core)
@@ -217,6 +231,7 @@ std::vector<PartOfProgram> parts_of(const TileProgram &program, const Extents &e
         TileProgram alone = program;
         alone.body = body;
         const Profile profile = profile_of(alone, extents, target, threads);
+        if (profile.statements == 0) continue;  // nothing reaches it at these extents
         const double seconds = predicted_seconds(profile, rates_of(target), threads);
         const std::vector<std::string> stores = stored_in(body);
         if (stores.empty()) continue;  // it fetches ahead for others
@@ -228,8 +243,8 @@ std::vector<PartOfProgram> parts_of(const TileProgram &program, const Extents &e
     }
     constexpr double least_share = 0.02;
     for (size_t i = 0; i < parts.size(); i++) {
-        parts[i].share = parts[i].seconds / sum;
-        if (parts[i].share >= least_share) parts[i].limiters = limiters_of(slowest[i].second, parts[i].profile, target, threads);
+        parts[i].share = sum > 0 ? parts[i].seconds / sum : 0;
+        if (parts[i].share >= least_share) parts[i].limiters = limiters_of(slowest[i].second, program, parts[i].profile, target, threads);
     }
     std::stable_sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.seconds > b.seconds; });
     return parts;
