@@ -64,15 +64,19 @@ private:
 
     int64_t extent_of(const std::string &dim) const { return a_.dim(dim).value; }
 
-    void add_dim(const Dim &dim) {
-        if (!p_.find_dim(dim.name)) p_.dims.push_back(dim);
+    // A dim that the rewrite makes, which is what `of` says. The algorithm may have dims of its own of any name.
+    std::string made_dim(const std::vector<std::string> &of, const std::string &name, int64_t extent) {
+        std::string &made = made_dims_[of];
+        if (!made.empty()) return made;
+        made = name;
+        for (int n = 2; p_.find_dim(made); n++) made = name + std::to_string(n);
+        p_.dims.push_back(fixed_dim(made, extent));
+        return made;
     }
 
     // A rank's part of a dim.
     std::string cut_dim(const std::string &dim, const std::string &axis) {
-        const std::string name = dim + "." + axis;
-        add_dim(fixed_dim(name, extent_of(dim) / mesh_.ranks_on(axis)));
-        return name;
+        return made_dim({"part", dim, axis}, dim + "." + axis, extent_of(dim) / mesh_.ranks_on(axis));
     }
 
     std::string unused(const std::string &name) {
@@ -187,8 +191,7 @@ private:
         const Held sent = with_outermost(given, of, {dim, from});
         const int64_t n = mesh_.ranks_on(axis);
         MeshTensor parts = p_.tensor(sent.name);
-        const std::string ranks = axis + ".ranks", own = cut_dim(dim, axis);
-        add_dim(fixed_dim(ranks, n));
+        const std::string ranks = made_dim({"ranks", axis}, axis + ".ranks", n), own = cut_dim(dim, axis);
         parts.name = unused(of.name + ".parts"), parts.role.reset();
         parts.dims[0] = own, parts.dims.insert(parts.dims.begin(), ranks);
         parts.placement[axis] = {PlacementKind::shard, own};
@@ -362,10 +365,8 @@ private:
             fail("chunks", stage,
                  "it folds '" + dim + "' of " + std::to_string(whole) + " along " + axis + " of " + std::to_string(n) + " ranks in " +
                      std::to_string(count) + " chunks; expected a multiple of the ranks that divides the extent.");
-        Chunks chunks{dim + "." + axis + ".chunks", dim + "." + axis + ".chunk", count};
-        add_dim(fixed_dim(chunks.outer, count / n));
-        add_dim(fixed_dim(chunks.inner, whole / count));
-        return chunks;
+        return {made_dim({"chunks of a rank", dim, axis}, dim + "." + axis + ".chunks", count / n),
+                made_dim({"chunk", dim, axis}, dim + "." + axis + ".chunk", whole / count), count};
     }
 
     // Expressions of the stage, as a rank has them.
@@ -543,8 +544,8 @@ private:
     void fold_by_a_stage(const Stage &stage, const std::vector<Tensor> &partial, const Choice &choice,
                          const std::map<std::string, Chunks> &chunks) {
         const auto &[axis, c] = *chunks.begin();
-        const std::string all = choice.folded.at(axis) + ".chunks";
-        add_dim(fixed_dim(all, c.count));
+        const std::string &dim = choice.folded.at(axis);
+        const std::string all = made_dim({"chunks of all ranks", dim, axis}, dim + ".chunks", c.count);
         Stage fold;
         fold.name = stage.name, fold.results = stage.results, fold.span = stage.span;
         Reduce reduce;
@@ -600,6 +601,7 @@ private:
     std::map<std::string, Held> held_;
     std::map<std::string, std::map<Moves, Held>> gathered_;
     std::set<std::string> names_;
+    std::map<std::vector<std::string>, std::string> made_dims_;  // by what they are
     std::vector<MeshItem> items_;
 };
 

@@ -467,6 +467,24 @@ TEST_CASE("a mesh is read from text", "[shard]") {
     CHECK_THROWS_WITH(mesh_named("a=0"), "error[mesh.axis]: the mesh a=0: the axis 'a' has 0 ranks; expected 1 to 65536.");
 }
 
+TEST_CASE("dims of a rank are none of the algorithm's", "[shard]") {
+    std::mt19937 random(5);
+    Builder f("alike", f32);
+    const Dim M = f.dim("M"), N = f.dim("N"), other = f.dim("N.data"), chunk = f.dim("N.data.chunk"), chunks = f.dim("N.data.chunks"),
+              all = f.dim("N.chunks"), ranks = f.dim("data.ranks");
+    const Tile x = f.input("x", {M, N}), u = f.input("u", {other, chunk}), v = f.input("v", {chunks, all, ranks});
+    f.output("twice", x * 2.0).output("last", f.fold(argmax_monoid(DType::f32), {x, cast(DType::i64, f.index(N))}, {"N"})[1]);
+    f.output("total", sum(x, N)).output("u_out", u * 2.0).output("v_out", v * 2.0);
+    const Sample s =
+        sample(f.build(),
+               {{"M", 8}, {"N", 16}, {"N.data", 2}, {"N.data.chunk", 3}, {"N.data.chunks", 3}, {"N.chunks", 3}, {"data.ranks", 3}}, random);
+    check_law(s, "data=1", "N=data");
+    check_law(s, "data=1", "N=data,M=data");
+    check_law(s, "data=1", "N=data,twice.N=,twice.M=data");
+    check_law(s, "chunks=1", "N=chunks");  // N.chunks is a rank's part of N, and the chunks of all ranks
+    check_law(s, "data=1,chunks=1", "N=data");
+}
+
 // docs/mesh.md
 TEST_CASE("a sharded program is text", "[shard]") {
     std::ostringstream out;
