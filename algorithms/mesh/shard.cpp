@@ -345,6 +345,8 @@ private:
                 const bool folds = std::count(reduced.begin(), reduced.end(), d) > 0;
                 // Partial results of other monoids are gathered along one axis alone.
                 if (folds && !mesh_monoid_of(monoid_of(stage)) && !all.folded.empty()) continue;
+                // Chunks of an inner dim would come before the outer one's next index.
+                if (folds && !monoid_of(stage).commutative && d != reduced.front()) continue;
                 Choice choice = all;
                 (folds ? choice.folded : choice.own)[axis.name] = d;
                 const int64_t bytes = bytes_of(stage, choice, axis.name);

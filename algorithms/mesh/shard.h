@@ -15,7 +15,8 @@
 // all_to_all. What is folded or gathered once is used by all later stages.
 //
 // Where several dims of a stage are on one axis, the one is taken that moves the fewest bytes; of equal ones the first, and dims of the
-// result come before folded ones. Scans run along whole dims, and so do stages with ragged rows: what they read is gathered.
+// result come before folded ones. Of those that a monoid folds that is not commutative only the outermost may be cut. Scans run along whole
+// dims, and so do stages with ragged rows: what they read is gathered.
 //
 // Inputs, states and outputs are placed as the layout says of their dims, the first of them where two are on one axis. States are updated
 // where they lie.

@@ -16,6 +16,7 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/convolution.h"
+#include "algorithms/build/indexing.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 #include "algorithms/mesh/evaluate_ranks.h"
@@ -483,6 +484,20 @@ TEST_CASE("dims of a rank are none of the algorithm's", "[shard]") {
     check_law(s, "data=1", "N=data,twice.N=,twice.M=data");
     check_law(s, "chunks=1", "N=chunks");  // N.chunks is a rank's part of N, and the chunks of all ranks
     check_law(s, "data=1,chunks=1", "N=data");
+}
+
+TEST_CASE("folds whose order counts keep it", "[shard]") {
+    std::mt19937 random(6);
+    Builder f("in_order", f32);
+    const Dim M = f.dim("M"), A = f.dim("A"), B = f.dim("B");
+    const Tile x = f.input("x", {M, A, B}), table = f.input("table", {M}), at = f.input("at", {A, B}, DType::i32);
+    f.output("last_of_all", f.fold(last_monoid(DType::f32), {x}, {"A", "B"})[0]);
+    f.output("replaced", replace_at(table, f.input("updates", {A, B}), {at}));
+    const Sample s = sample(f.build(), {{"M", 4}, {"A", 4}, {"B", 8}}, random);
+    for (const char *layout : {"A=a", "B=a", "A=a,B=a", "M=a,B=a"}) check_law(s, "a=1", layout);
+    for (const char *layout : {"A=a,B=b", "B=a,A=b"}) check_law(s, "a=1,b=1", layout);
+    CHECK(evaluate_whole(sharded(s, "a=2", "B=a"), s.whole) == evaluate(s.algorithm, s.whole));
+    CHECK(evaluate_whole(sharded(s, "a=2", "A=a"), s.whole) == evaluate(s.algorithm, s.whole));
 }
 
 // docs/mesh.md
