@@ -309,14 +309,28 @@ private:
         return dims;
     }
 
-    // A state is written where it lies.
-    std::vector<std::string> candidates_of_writer(const Stage &stage, const std::string &axis) const {
+    [[noreturn]] void refuse_write(const Stage &stage, const Tensor &state, const std::string &axis, const std::string &words) const {
+        const Cut &cut = held_.at(state.name).cut;
+        const auto on = cut.find(axis);
+        fail("state", stage,
+             "it writes '" + state.name + "', which is " + (on == cut.end() ? "replicate" : "shard(" + on->second + ")") + " along " +
+                 axis + ", " + words);
+    }
+
+    // A state is written where it lies: the stage is cut along the dim at whose index that is, and along none where all states are whole.
+    std::vector<std::string> candidates_of_writer(const Stage &stage, const std::string &axis, const Choice &taken) const {
         std::vector<std::string> dims = stage.dims;
+        const Tensor *whole = nullptr, *cut = nullptr;  // a state that is whole along the axis, one that is not
         for (const Write *write : writes_of(stage)) {
             const Tensor &state = tensors_.at(write->state);
-            const Cut &cut = held_.at(write->state).cut;
-            const auto on = cut.find(axis);
-            if (on == cut.end()) return {};
+            const Cut &of_state = held_.at(write->state).cut;
+            const auto on = of_state.find(axis);
+            (on == of_state.end() ? whole : cut) = &state;
+            if (whole && cut)
+                refuse_write(stage, *whole, axis,
+                             "and '" + cut->name + "', which is shard(" + held_.at(cut->name).cut.at(axis) +
+                                 ") there; place both alike, or write them in two stages.");
+            if (on == of_state.end()) continue;
             const auto at = static_cast<size_t>(std::find(state.dims.begin(), state.dims.end(), on->second) - state.dims.begin());
             const Expr &index = write->index[at];
             std::erase_if(dims, [&](const std::string &d) {
@@ -324,12 +338,16 @@ private:
                        extent_of(d) != extent_of(on->second);
             });
             if (dims.empty() || !stage.rows.empty())
-                fail("state", stage,
-                     "it writes '" + write->state + "', which is shard(" + on->second + ") along " + axis +
-                         ", at another index than that of a dim of " + std::to_string(extent_of(on->second)) + "; leave '" + on->second +
-                         "' of it replicate.");
+                refuse_write(stage, state, axis,
+                             "at another index than that of a dim of " + std::to_string(extent_of(on->second)) + "; leave '" + on->second +
+                                 "' of it replicate.");
+            for (const std::string &d : dims)
+                if (const std::string other = axis_of(taken.own, d); !other.empty())
+                    refuse_write(stage, state, axis,
+                                 "at the index of '" + d + "', along which the stage is cut on " + other + "; leave '" + on->second +
+                                     "' of it replicate.");
         }
-        return dims;
+        return cut ? dims : std::vector<std::string>{};
     }
 
     Choice choose(const Stage &stage) const {
@@ -337,7 +355,7 @@ private:
         const std::vector<std::string> reduced = reduced_dims(stage);
         for (const MeshAxis &axis : mesh_.axes) {
             const bool writes = updates(stage);
-            std::vector<std::string> dims = writes ? candidates_of_writer(stage, axis.name) : candidates(stage, axis.name);
+            std::vector<std::string> dims = writes ? candidates_of_writer(stage, axis.name, all) : candidates(stage, axis.name);
             std::optional<Choice> best;
             int64_t fewest = 0;
             for (const std::string &d : dims) {

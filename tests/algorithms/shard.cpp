@@ -453,6 +453,45 @@ TEST_CASE("layouts that cannot be are refused", "[shard]") {
     CHECK(collectives(sharded(ring, "a=2,b=2", "B=a,D=b")) == 0);
 }
 
+TEST_CASE("a stage that writes where other ranks have a state is refused", "[shard]") {
+    std::mt19937 random(8);
+    {
+        Builder f("diagonal", f32);
+        const Dim I = f.dim("I", 4), J = f.dim("J", 4);
+        const Tile g = f.input("g", {I}), d = f.state("d", {I, J});
+        f.update("put", d, {f.index(I), f.index(I)}, g);
+        const Sample s = sample(f.build(), {}, random);
+        CHECK_THROWS_WITH(sharded(s, "a=2,b=2", "I=a,J=b"),
+                          "error[mesh.state]: diagonal.put: it writes 'd', which is shard(J) along b, at the index of 'I', along which the "
+                          "stage is cut on a; leave 'J' of it replicate.");
+        check_law(s, "a=1,b=1", "I=a");
+        check_law(s, "a=1,b=1", "J=b");
+    }
+    // One stage with two writes, of which the first or the second state is whole.
+    Builder f("pair", f32);
+    const Dim I = f.dim("I", 4), J = f.dim("J", 4);
+    const Tile g = f.input("g", {I}), first = f.state("first", {I}), second = f.state("second", {J});
+    f.update("put", first, {f.index(I)}, g);
+    f.output("y", g * 2.0);
+    Algorithm pair = f.build();
+    for (Step &step : pair.steps)
+        if (auto *stage = std::get_if<Stage>(&step); stage && stage->name == "put") {
+            auto &map = std::get<Map>(stage->body);
+            map.values.push_back(map.values[0]);
+            map.values[1].to->state = "second";
+            stage->results = {"", ""};
+        }
+    const Sample s = sample(pair, {}, random);
+    check_law(s, "a=1", "I=a,J=a");
+    check_law(s, "a=1", "y.I=a");
+    CHECK_THROWS_WITH(sharded(s, "a=2", "I=a"),
+                      "error[mesh.state]: pair.put: it writes 'second', which is replicate along a, and 'first', which is shard(I) there; "
+                      "place both alike, or write them in two stages.");
+    CHECK_THROWS_WITH(sharded(s, "a=2", "J=a"),
+                      "error[mesh.state]: pair.put: it writes 'first', which is replicate along a, and 'second', which is shard(J) there; "
+                      "place both alike, or write them in two stages.");
+}
+
 TEST_CASE("a mesh is read from text", "[shard]") {
     const Mesh mesh = mesh_named("data=2,tensor=4");
     CHECK(to_string(mesh) == "data=2,tensor=4");
