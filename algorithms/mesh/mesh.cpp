@@ -96,12 +96,17 @@ void check(const Mesh &mesh) {
     if (mesh.axes.empty() || mesh.axes.size() > max_mesh_axes)
         fail("expected 1 to " + std::to_string(max_mesh_axes) + " axes, got " + std::to_string(mesh.axes.size()) + ".");
     std::set<std::string> seen;
+    int64_t all = 1;
     for (const MeshAxis &axis : mesh.axes) {
         if (!is_name(axis.name)) fail("an axis is named '" + axis.name + "'; expected letters, digits and '_', no digit first.");
         if (!seen.insert(axis.name).second) fail("the axis '" + axis.name + "' is there twice; rename one.");
-        if (axis.ranks < 1 || axis.ranks > max_mesh_chunks)
+        if (axis.ranks < 1 || axis.ranks > max_mesh_ranks)
             fail("the axis '" + axis.name + "' has " + std::to_string(axis.ranks) + " ranks; expected 1 to " +
-                 std::to_string(max_mesh_chunks) + ".");
+                 std::to_string(max_mesh_ranks) + ".");
+        if (axis.ranks > max_mesh_ranks / all)
+            fail("up to the axis '" + axis.name + "' it has " + std::to_string(all * axis.ranks) + " ranks; expected at most " +
+                 std::to_string(max_mesh_ranks) + " of all axes together.");
+        all *= axis.ranks;
     }
 }
 

@@ -31,12 +31,13 @@ struct Mesh {
     friend bool operator==(const Mesh &, const Mesh &) = default;
 };
 constexpr size_t max_mesh_axes = 8;         // TESS_MESH_MAX_AXES of runtime/mesh/mesh.h
+constexpr int64_t max_mesh_ranks = 4096;    // TESS_MESH_MAX_RANKS of runtime/mesh/engine.h, of all axes together
 constexpr int64_t max_mesh_chunks = 65536;  // TESS_MESH_MAX_CHUNKS
 
 // "data=2,tensor=4". UserError mesh.text.
 Mesh mesh_named(const std::string &text);
 std::string to_string(const Mesh &mesh);
-// UserError mesh.axis: a name that is none, twice the same, no rank, too many of them.
+// UserError mesh.axis: a name that is none, twice the same, no rank on an axis, more than max_mesh_ranks of all axes.
 void check(const Mesh &mesh);
 
 // Which dims are cut along which axis: each rank then has so much of a dim. A dim that is not named is whole everywhere.

@@ -504,7 +504,13 @@ TEST_CASE("a mesh is read from text", "[shard]") {
     CHECK_THROWS_WITH(mesh_named("data=x"),
                       "error[mesh.text]: a mesh: expected a number of ranks for the axis 'data', as in \"data=2\", got \"x\".");
     CHECK_THROWS_WITH(mesh_named("a=2,a=2"), "error[mesh.axis]: the mesh a=2,a=2: the axis 'a' is there twice; rename one.");
-    CHECK_THROWS_WITH(mesh_named("a=0"), "error[mesh.axis]: the mesh a=0: the axis 'a' has 0 ranks; expected 1 to 65536.");
+    CHECK_THROWS_WITH(mesh_named("a=0"), "error[mesh.axis]: the mesh a=0: the axis 'a' has 0 ranks; expected 1 to 4096.");
+    CHECK_THROWS_WITH(mesh_named("a=65536,b=65536,c=65536,d=65536"),
+                      "error[mesh.axis]: the mesh a=65536,b=65536,c=65536,d=65536: the axis 'a' has 65536 ranks; expected 1 to 4096.");
+    CHECK_THROWS_WITH(
+        mesh_named("a=64,b=1,c=65"),
+        "error[mesh.axis]: the mesh a=64,b=1,c=65: up to the axis 'c' it has 4160 ranks; expected at most 4096 of all axes together.");
+    CHECK(mesh_named("a=64,b=1,c=64").ranks() == 4096);
 }
 
 TEST_CASE("dims of a rank are none of the algorithm's", "[shard]") {
