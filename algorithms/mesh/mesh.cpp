@@ -18,7 +18,7 @@ std::vector<std::string> axis_names(const Mesh &mesh) {
 // The entries of "a=b,c=d", in order.
 std::vector<std::pair<std::string, std::string>> entries_of(const std::string &text, const std::string &what, const std::string &example) {
     std::vector<std::pair<std::string, std::string>> entries;
-    for (size_t at = 0; at < text.size();) {
+    for (size_t at = 0; at <= text.size() && !text.empty();) {
         const size_t end = std::min(text.find(',', at), text.size());
         const std::string entry = text.substr(at, end - at);
         const size_t sign = entry.find('=');
@@ -77,8 +77,8 @@ Mesh mesh_named(const std::string &text) {
         const bool is_number =
             !ranks.empty() && ranks.size() < 8 && std::all_of(ranks.begin(), ranks.end(), [](char c) { return c >= '0' && c <= '9'; });
         if (!is_number)
-            throw UserError("mesh.text",
-                            "a mesh: expected a number of ranks for the axis '" + name + "', as in \"data=2\", got \"" + ranks + "\".");
+            throw UserError("mesh.text", "a mesh: expected a number of ranks from 1 to " + std::to_string(max_mesh_ranks) +
+                                             " for the axis '" + name + "', as in \"data=2\", got \"" + ranks + "\".");
         mesh.axes.push_back({name, std::stoll(ranks)});
     }
     check(mesh);
@@ -113,7 +113,11 @@ void check(const Mesh &mesh) {
 Layout layout_named(const Algorithm &algorithm, const std::string &text, int64_t chunks) {
     Layout layout;
     layout.chunks = chunks;
+    std::map<std::string, std::string> said;
     for (const auto &[name, axis] : entries_of(text, "a layout", "M=data")) {
+        if (const auto [before, fresh] = said.emplace(name, axis); !fresh)
+            throw UserError("mesh.text", algorithm.name + ": a layout has '" + name + "' twice, as \"" + name + "=" + before->second +
+                                             "\" and as \"" + name + "=" + axis + "\"; remove one.");
         if (algorithm.find_dim(name)) {
             if (!axis.empty()) layout.dims[name] = axis;
             continue;

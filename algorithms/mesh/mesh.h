@@ -49,7 +49,8 @@ struct Layout {
     int64_t chunks = 0;
 };
 
-// "M=data,w.N=tensor,w.K=": of an algorithm, since names of tensors and dims may both have points. UserError mesh.text.
+// "M=data,w.N=tensor,w.K=": of an algorithm, since names of tensors and dims may both have points. UserError mesh.text,
+// where it says something twice too.
 Layout layout_named(const Algorithm &algorithm, const std::string &text, int64_t chunks = 0);
 
 // What partial results are folded by, element by element: two to one, as TessMonoid of runtime/mesh/mesh.h. Of equal zeros a maximum or a

@@ -441,6 +441,10 @@ TEST_CASE("layouts that cannot be are refused", "[shard]") {
          3);
     says("data=2", "w_in.K=data,w_in.H=data",
          "error[mesh.twice]: mlp.w_in: the layout cuts it along data by shard(H) and by shard(K); an axis cuts one dim of a tensor.");
+    says("data=2,tensor=2", "K=data,K=tensor",
+         "error[mesh.text]: mlp: a layout has 'K' twice, as \"K=data\" and as \"K=tensor\"; remove one.");
+    says("data=2", "y.O=data,y.O=", "error[mesh.text]: mlp: a layout has 'y.O' twice, as \"y.O=data\" and as \"y.O=\"; remove one.");
+    says("data=2", "K=data,", "error[mesh.text]: a layout: expected entries like \"M=data\", got \"\".");
     says("data=2", "w_in.O=data", "error[mesh.unknown-dim]: mlp.w_in: the layout cuts its dim 'O'; it has K, H. Did you mean 'K'?");
     CHECK_THROWS_WITH(
         shard(mlp(), mesh_named("data=2"), layout_named(mlp(), "B=data")),
@@ -501,8 +505,14 @@ TEST_CASE("a mesh is read from text", "[shard]") {
     CHECK(mesh.group(6, "data") == std::vector<int64_t>{2, 6});
     CHECK(mesh.group(6, "tensor") == std::vector<int64_t>{4, 5, 6, 7});
     CHECK_THROWS_WITH(mesh_named("data"), "error[mesh.text]: a mesh: expected entries like \"data=2\", got \"data\".");
-    CHECK_THROWS_WITH(mesh_named("data=x"),
-                      "error[mesh.text]: a mesh: expected a number of ranks for the axis 'data', as in \"data=2\", got \"x\".");
+    CHECK_THROWS_WITH(
+        mesh_named("data=x"),
+        "error[mesh.text]: a mesh: expected a number of ranks from 1 to 4096 for the axis 'data', as in \"data=2\", got \"x\".");
+    CHECK_THROWS_WITH(
+        mesh_named("data=99999999"),
+        "error[mesh.text]: a mesh: expected a number of ranks from 1 to 4096 for the axis 'data', as in \"data=2\", got \"99999999\".");
+    for (const char *text : {",data=2", "data=2,", "data=2,,tensor=2", ","})
+        CHECK_THROWS_WITH(mesh_named(text), "error[mesh.text]: a mesh: expected entries like \"data=2\", got \"\".");
     CHECK_THROWS_WITH(mesh_named("a=2,a=2"), "error[mesh.axis]: the mesh a=2,a=2: the axis 'a' is there twice; rename one.");
     CHECK_THROWS_WITH(mesh_named("a=0"), "error[mesh.axis]: the mesh a=0: the axis 'a' has 0 ranks; expected 1 to 4096.");
     CHECK_THROWS_WITH(mesh_named("a=65536,b=65536,c=65536,d=65536"),
