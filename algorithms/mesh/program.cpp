@@ -42,10 +42,29 @@ const Dim *MeshProgram::find_dim(const std::string &wanted) const {
 
 std::string rank_parameter(const std::string &axis) { return "rank_" + axis; }
 
+// Nothing where an index, a parameter, an element or a symbolic dim decides it.
+static Expr constant_extent(const std::vector<Dim> &dims, const std::string &name) {
+    const auto d = std::find_if(dims.begin(), dims.end(), [&](const Dim &dim) { return dim.name == name; });
+    if (d == dims.end()) return {};
+    if (d->kind == DimKind::fixed) return Expr(d->value);
+    if (d->kind == DimKind::symbolic) return d->equals.empty() ? Expr() : constant_extent(dims, d->equals);
+    bool is_known = true;
+    const Expr size = replace_extents(d->size, [&](const Expr &e) {
+        const Expr extent = constant_extent(dims, e->name);
+        is_known &= extent.defined();
+        return extent.defined() ? extent : e;
+    });
+    return is_known && size.is_constant() ? size : Expr();
+}
+
+int64_t known_extent(const std::vector<Dim> &dims, const std::string &name) {
+    const Expr extent = constant_extent(dims, name);
+    return extent.defined() ? std::max<int64_t>(extent->value.integer, 0) : 1;
+}
+
 static int64_t bytes_of(const MeshProgram &program, const MeshTensor &tensor) {
     int64_t bytes = size_of(tensor.dtype);
-    for (const std::string &name : tensor.dims)
-        if (const Dim *d = program.find_dim(name); d && d->kind == DimKind::fixed) bytes *= d->value;
+    for (const std::string &name : tensor.dims) bytes *= known_extent(program.dims, name);
     return bytes;
 }
 

@@ -66,8 +66,11 @@ struct MeshProgram {
 // The parameter of parts that is the rank's coordinate on an axis, an i32.
 std::string rank_parameter(const std::string &axis);
 
+// The extent of a dim that is fixed, equal to such, or derived from such alone; 1 where it is not known.
+int64_t known_extent(const std::vector<Dim> &dims, const std::string &name);
+
 // Bytes that one rank sends in a collective, by the cheapest known way: (n - 1) / n of an all-gather's or a reduce-scatter's whole and of
-// what a rank has for an all-to-all, twice that of an all-reduce. Symbolic dims count as 1.
+// what a rank has for an all-to-all, twice that of an all-reduce. Dims whose extent no fixed ones decide count as 1.
 int64_t bytes_sent(const MeshProgram &program, const Collective &collective);
 
 // One line for each tensor and step; parts are named with what they read and make.

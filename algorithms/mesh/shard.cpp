@@ -268,8 +268,7 @@ private:
 
     int64_t bytes_of(const Tensor &t) const {
         int64_t bytes = size_of(t.dtype);
-        for (const std::string &name : t.dims)
-            if (const Dim &d = a_.dim(name); d.kind == DimKind::fixed) bytes *= d.value;
+        for (const std::string &name : t.dims) bytes *= known_extent(a_.dims, name);
         return bytes;
     }
 

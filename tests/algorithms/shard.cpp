@@ -555,6 +555,25 @@ TEST_CASE("folds whose order counts keep it", "[shard]") {
     CHECK(evaluate_whole(sharded(s, "a=2", "A=a"), s.whole) == evaluate(s.algorithm, s.whole));
 }
 
+TEST_CASE("dims that are derived of fixed ones count with their extents", "[shard]") {
+    std::mt19937 random(9);
+    Builder f("projected", f32);
+    const Dim L = f.dim("L"), C = f.dim("C"), O = f.dim("O"), P = f.dim(derived_dim("P", extent("L") * 2));
+    const Tile x = f.input("x", {P, C}), w = f.input("w", {C, O});
+    f.output("y", dot(x, w, {C})).output("z", f.input("l", {L}) * 2.0);
+    const Sample s = sample(f.build(), {{"L", 32}, {"C", 16}, {"O", 4}}, random);
+    // x has 64 rows: to gather them costs more than to exchange w and to scatter y.
+    const MeshProgram p = sharded(s, "a=2", "C=a,O=a,w.C=");
+    INFO(to_text(p));
+    CHECK(count_of(p, CollectiveKind::all_gather) == 0);
+    REQUIRE(count_of(p, CollectiveKind::reduce_scatter) == 1);
+    for (const MeshStep &step : p.steps)
+        if (const auto *c = std::get_if<Collective>(&step); c && c->kind == CollectiveKind::reduce_scatter)
+            CHECK(bytes_sent(p, *c) == 64 * 2 * 4);
+    CHECK(known_extent(p.dims, "P") == 64);
+    CHECK(known_extent(f.build().dims, "P") == 1);
+}
+
 // docs/mesh.md
 TEST_CASE("a sharded program is text", "[shard]") {
     std::ostringstream out;
