@@ -6,9 +6,10 @@
 // and the numbers of random elements are those of the whole. For each stage, where d is
 //
 //   one of its dims                        each rank has its part of the result
-//   folded                                 each rank folds its chunks; then all_reduce of sums, maxima, minima and products of numbers,
-//                                          reduce_scatter where another of its dims is on the axis; of other monoids an all_gather of what
-//                                          the chunks gave, and a fold of these on each rank
+//   folded                                 each rank folds its chunks; then all_reduce of sums, products, and maxima and minima that are
+//                                          NaN where an element is (max_monoid, not max_number_monoid), reduce_scatter where another of its
+//                                          dims is on the axis; of other monoids an all_gather of what the chunks gave, and a fold of these
+//                                          on each rank
 //   a scatter's computed position          likewise, each rank with a copy of all positions
 //   absent                                 every rank of the axis computes the same
 // and a tensor that is read at another index than d's own is gathered first; or, where it is cut along another of its dims, exchanged by an
