@@ -41,6 +41,7 @@ public:
                        },
                        item);
         close();
+        repeat_offsets();
         Names needed;
         for (const auto &[name, tensor] : p_.outputs) needed.insert(tensor);
         std::vector<MeshStep> steps;
@@ -95,6 +96,90 @@ private:
                        *item);
     }
 
+    // What says where the rows of segments begin and end.
+    Names offsets() const {
+        Names names;
+        const auto add = [&](const Expr &e) {
+            walk(e, [&](const Expr &n) {
+                if (n.kind() == ExprKind::load) names.insert(n->name);
+            });
+        };
+        for (const Dim &d : p_.dims)
+            if (d.size.defined() && !variables_in(d.size).empty()) add(d.size);
+        for (const MeshItem &item : kept_)
+            if (const auto *stage = std::get_if<Stage>(&item))
+                for (const Rows &rows : stage->rows) add(rows.first);
+        return names;
+    }
+
+    // That rows of segments lie inside of a tensor is proved of the stage that makes their offsets: each part that reads offsets makes them
+    // itself. Those that only other parts read are made by these alone.
+    void repeat_offsets() {
+        const Names all = offsets();
+        std::map<std::string, Stage> makers;  // by what they make
+        Names written, kept;
+        for (const MeshItem &item : kept_)
+            if (const auto *stage = std::get_if<Stage>(&item)) {
+                for (const Tensor &t : results_of(*stage))
+                    if (all.count(t.name)) makers[t.name] = *stage;
+                for (const Write *write : writes_of(*stage)) written.insert(write->state);
+            }
+        if (makers.empty()) return;
+        for (const auto &[name, tensor] : p_.outputs) kept.insert(tensor);
+        for (auto &group : groups_) {
+            auto *stages = std::get_if<std::vector<Stage>>(&group);
+            if (!stages) continue;
+            Names made;
+            for (const Stage &stage : *stages)
+                for (const Tensor &t : results_of(stage)) made.insert(t.name);
+            std::vector<Stage> again;
+            const std::function<void(const Stage &)> repeat_for = [&](const Stage &reader) {
+                for (const std::string &name : reads_of(reader)) {
+                    const auto maker = makers.find(name);
+                    if (maker == makers.end() || made.count(name)) continue;
+                    refuse_written(maker->second, name, written);
+                    for (const Tensor &t : results_of(maker->second)) made.insert(t.name);
+                    repeat_for(maker->second);
+                    again.push_back(maker->second);
+                }
+            };
+            for (const Stage &stage : *stages) repeat_for(stage);
+            stages->insert(stages->begin(), again.begin(), again.end());
+            Names read = kept;
+            std::vector<Stage> needed;
+            for (auto stage = stages->rbegin(); stage != stages->rend(); ++stage) {
+                const std::vector<Tensor> results = results_of(*stage);
+                const bool is_unread = !results.empty() && !updates(*stage) &&
+                                       std::all_of(results.begin(), results.end(),
+                                                   [&](const Tensor &t) { return makers.count(t.name) && !read.count(t.name); });
+                if (is_unread) continue;
+                read.merge(reads_of(*stage));
+                needed.insert(needed.begin(), *stage);
+            }
+            *stages = std::move(needed);
+        }
+        std::erase_if(groups_, [](const auto &group) {
+            const auto *stages = std::get_if<std::vector<Stage>>(&group);
+            return stages && stages->empty();
+        });
+    }
+
+    void refuse_written(const Stage &maker, const std::string &offsets, const Names &written) const {
+        for (const std::string &state : reads_of(maker)) {
+            if (!written.count(state)) continue;
+            std::string rows;
+            for (const Dim &d : p_.dims)
+                if (d.size.defined())
+                    walk(d.size, [&](const Expr &e) {
+                        if (e.kind() == ExprKind::load && e->name == offsets) rows = d.name;
+                    });
+            throw UserError("mesh.ragged",
+                            a_.name + "." + maker.name + ": it makes the offsets of the rows '" + rows + "' of the state '" + state +
+                                "', which a stage writes, and parts before and after collectives read them; give the offsets "
+                                "as an input, or cut no dim of what these parts read.");
+        }
+    }
+
     // Those of stages and tensors, with those that sizes and constraints of others name.
     Names dims_of(const std::vector<Stage> &stages, const std::vector<Tensor> &tensors) const {
         Names names;
@@ -135,7 +220,7 @@ private:
         for (const Stage &stage : stages) {
             for (const Tensor &t : results_of(stage)) {
                 made.insert(t.name);
-                if (needed.count(t.name)) part.outputs.push_back(t.name);
+                if (needed.erase(t.name)) part.outputs.push_back(t.name);  // of a stage that is repeated, the last part's
             }
             for (const Write *write : writes_of(stage)) read.insert(write->state);
             read.merge(reads_of(stage));

@@ -30,9 +30,10 @@
 namespace tessera {
 
 // UserErrors, with stage, dim, axis and placements: mesh.axis; mesh.unknown-axis; mesh.unknown-dim; mesh.unknown-tensor; mesh.extent: a
-// dim on an axis is not fixed (bind_extents); mesh.divides; mesh.chunks; mesh.ragged: sizes of other dims depend on the dim's index;
-// mesh.twice: two dims of a tensor on one axis, by the layout's word on it, or a dim twice in a tensor; mesh.state: a stage writes a
-// state where another rank has it; mesh.repeat: a call that repeats.
+// dim on an axis is not fixed (bind_extents); mesh.divides; mesh.chunks; mesh.ragged: sizes of other dims depend on the dim's index, or
+// are of a state that is written between collectives; mesh.twice: two dims of a tensor on one axis, by the layout's word on it, or a dim
+// twice in a tensor; mesh.state: a stage writes a state where another rank has it, or two states that are placed differently;
+// mesh.repeat: a call that repeats.
 MeshProgram shard(const Algorithm &algorithm, const Mesh &mesh, const Layout &layout);
 
 }  // namespace tessera

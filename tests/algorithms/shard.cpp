@@ -574,6 +574,27 @@ TEST_CASE("dims that are derived of fixed ones count with their extents", "[shar
     CHECK(known_extent(f.build().dims, "P") == 1);
 }
 
+TEST_CASE("parts make the offsets of the rows that they read", "[shard]") {
+    std::mt19937 random(10);
+    using namespace library;
+    const auto options = [](const std::vector<Option> &of) { return complete_options("", of, {}); };
+    for (const Algorithm &f : {grouped_matmul(f32), attention_segments(f32, options(attention_segments_options()))}) {
+        Extents extents;
+        for (const Dim &d : f.dims)
+            if (d.kind == DimKind::symbolic) extents[d.name] = allowed_extent(f, d, 8);
+        const Sample s = sample(f, extents, random);
+        for (const Dim &d : s.algorithm.dims)
+            if (d.kind == DimKind::fixed) check_law(s, "a=1", d.name + "=a");
+    }
+    const Sample s = sample(grouped_matmul(f32), {{"T", 8}, {"K", 8}, {"N", 8}, {"O", 4}}, random);
+    const MeshProgram p = sharded(s, "tensor=2", "N=tensor");
+    INFO(to_whole_text(p));
+    CHECK(count_of(p, CollectiveKind::all_gather) == 1);
+    CHECK(evaluate_whole(p, s.whole) == evaluate(s.algorithm, s.whole));
+    for (const MeshStep &step : p.steps)  // none makes offsets for another
+        if (const auto *part = std::get_if<Algorithm>(&step)) CHECK_FALSE(part->find_tensor("offsets.made"));
+}
+
 // docs/mesh.md
 TEST_CASE("a sharded program is text", "[shard]") {
     std::ostringstream out;
