@@ -298,8 +298,8 @@ struct Bags {  // rows of T that belong to one of B bags
     Expr row;
 };
 
-Algorithm embedding_bag(const Numerics &n) {
-    Builder f("embedding_bag", n);
+Algorithm weighted_bag(const Numerics &n) {
+    Builder f("weighted_bag", n);
     Bags bags(f);
     Dim V = at_least(f, "V", 1), N = f.dim("N");
     Tile id = f.input("id", {bags.T}, i32), weight = f.input("weight", {bags.T}), table = f.input("table", {V, N});
@@ -359,7 +359,7 @@ Registry tessera::test::unseen_algorithms() {
         .add("rotate", "y[B, N, 3] = x[B, N, 3] turned by the quaternion q[B, 4]", rotate)
         .add("group_glu", "y[M, G, N] = (silu(x gate) * (x up)) down, for each group G", group_glu)
         .add("top2_routing", "y[M, N] = the vectors of the two best experts of x[M, K] w[K, E], by shares", top2_routing)
-        .add("embedding_bag", "y[B, N] = sum over the rows of a bag of weight[T] table[id[T], N]", embedding_bag)
+        .add("weighted_bag", "y[B, N] = sum over the rows of a bag of weight[T] table[id[T], N]", weighted_bag)
         .add("ragged_pool", "y[B, N] = mean over the rows of a bag of value[T, N], by the softmax of score[T]", ragged_pool)
         .add("code_distance", "y[M, N] = sum over G of table[M, G, code[N, G]]", code_distance)
         .add("grouped_int8", "y[M, N] = sum over G of x_scale w_scale (sum over K of x[M, G, K] w[N, G, K])", grouped_int8);

@@ -216,7 +216,7 @@ void top2_routing(int M, int K, int E, int N, const float x[restrict M][K], cons
     }
 }
 
-void embedding_bag(int B, int T, int V, int N, const int64_t offsets[restrict B + 1], const int32_t id[restrict T],
+void weighted_bag(int B, int T, int V, int N, const int64_t offsets[restrict B + 1], const int32_t id[restrict T],
                    const float weight[restrict T], const float table[restrict V][N], float y[restrict B][N]) {
     for (int b = 0; b < B; b++) {
         for (int n = 0; n < N; n++) y[b][n] = 0;
