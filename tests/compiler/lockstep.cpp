@@ -292,7 +292,7 @@ TEST_CASE("what is found in lock step, the verifier refuses") {
     const Target target = target_named("opencl");
     const std::vector<Case> cases = gpu_cases();
     size_t count = 0;
-    for (size_t i = 0; i < cases.size(); i += every(4)) {
+    for (size_t i = 0; i < cases.size(); i += every(3)) {
         if (cases[i].name.find("_shipped") != std::string::npos) continue;
         for (const Mutant &m : mutants_of(lowered(cases[i], target))) {
             if (!is_lost_barrier(m)) continue;

@@ -235,6 +235,8 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         {"lstm", [](const Numerics &n) { return library::lstm(n, complete_options("lstm", library::lstm_options(), {})); }},
         {"gru", [](const Numerics &n) { return library::gru(n, complete_options("gru", library::gru_options(), {})); }},
         {"conv2d_nhwc", [&](const Numerics &n) { return library::conv2d_nhwc(n, padding); }},
+        {"conv2d_bias_relu_nhwc", [&](const Numerics &n) { return library::conv2d_bias_relu_nhwc(n, padding); }},
+        {"conv2d_fused_nhwc", [&](const Numerics &n) { return library::conv2d_fused_nhwc(n, padding); }},
         {"conv2d_nchw", [&](const Numerics &n) { return library::conv2d_nchw(n, padding); }}};
     std::vector<ShippedPair> pairs;
     const std::string mark = "/prepacked_";
@@ -276,7 +278,7 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const std::vector<ShippedPair> pairs = shipped_pairs(library);
-    CHECK(pairs.size() == 56);
+    CHECK(pairs.size() == 60);
     std::map<std::string, std::vector<Both>> all;
     std::map<std::string, std::vector<TileProgram>> programs;
     std::map<std::string, std::vector<Algorithm>> algorithms;
