@@ -12,6 +12,13 @@ namespace {
 
 using Names = std::set<std::string>;
 
+// What an expression has of a kind: the tensors that it loads, its parameters.
+void add_names(const Expr &e, ExprKind kind, Names &names) {
+    walk(e, [&](const Expr &n) {
+        if (n.kind() == kind) names.insert(n->name);
+    });
+}
+
 class PartMaker {
 public:
     PartMaker(MeshProgram program, const Algorithm &algorithm) : p_(std::move(program)), a_(algorithm) {
@@ -64,11 +71,7 @@ public:
 private:
     Names reads_of(const Stage &stage) const {
         Names names;
-        const auto add = [&](const Expr &e) {
-            walk(e, [&](const Expr &n) {
-                if (n.kind() == ExprKind::load) names.insert(n->name);
-            });
-        };
+        const auto add = [&](const Expr &e) { add_names(e, ExprKind::load, names); };
         for (const Expr &e : expressions_of(stage)) add(e);
         for (const std::string &d : dims_of({stage}, {}))
             if (const Dim *dim = p_.find_dim(d); dim && dim->size.defined()) add(dim->size);
@@ -85,25 +88,22 @@ private:
                                for (const Tensor &t : results_of(stage)) is_needed |= needed.count(t.name) > 0;
                                if (!is_needed) return;
                                needed.merge(reads_of(stage));
-                               kept_.insert(kept_.begin(), stage);
+                               kept_.push_back(stage);
                            },
                            [&](const Collective &c) {
                                if (!needed.count(c.result)) return;
                                needed.insert(c.tensor);
-                               kept_.insert(kept_.begin(), c);
+                               kept_.push_back(c);
                            },
                        },
                        *item);
+        std::reverse(kept_.begin(), kept_.end());
     }
 
     // What says where the rows of segments begin and end.
     Names offsets() const {
         Names names;
-        const auto add = [&](const Expr &e) {
-            walk(e, [&](const Expr &n) {
-                if (n.kind() == ExprKind::load) names.insert(n->name);
-            });
-        };
+        const auto add = [&](const Expr &e) { add_names(e, ExprKind::load, names); };
         for (const Dim &d : p_.dims)
             if (d.size.defined() && !variables_in(d.size).empty()) add(d.size);
         for (const MeshItem &item : kept_)
@@ -154,9 +154,9 @@ private:
                                                    [&](const Tensor &t) { return makers.count(t.name) && !read.count(t.name); });
                 if (is_unread) continue;
                 read.merge(reads_of(*stage));
-                needed.insert(needed.begin(), *stage);
+                needed.push_back(*stage);
             }
-            *stages = std::move(needed);
+            stages->assign(std::make_move_iterator(needed.rbegin()), std::make_move_iterator(needed.rend()));
         }
         std::erase_if(groups_, [](const auto &group) {
             const auto *stages = std::get_if<std::vector<Stage>>(&group);
@@ -243,11 +243,7 @@ private:
         for (const Dim &d : p_.dims)
             if (dims.count(d.name)) part.dims.push_back(d);
         Names parameters;
-        const auto add = [&](const Expr &e) {
-            walk(e, [&](const Expr &n) {
-                if (n.kind() == ExprKind::parameter) parameters.insert(n->name);
-            });
-        };
+        const auto add = [&](const Expr &e) { add_names(e, ExprKind::parameter, parameters); };
         for (const Stage &stage : stages)
             for (const Expr &e : expressions_of(stage)) add(e);
         for (const Dim &d : part.dims)

@@ -115,4 +115,10 @@ int64_t allowed_extent(const Algorithm &a, const Dim &dim, int64_t wished) {
     return std::max(up(all.min), std::min(up(wished), most));
 }
 
+Extents with_usual_extents(const Algorithm &a, Extents given, int64_t usual) {
+    for (const Dim &d : a.dims)
+        if (d.kind == DimKind::symbolic && d.equals.empty() && !given.count(d.name)) given[d.name] = allowed_extent(a, d, usual);
+    return given;
+}
+
 }  // namespace tessera

@@ -17,6 +17,8 @@ Extents given_extents(const Algorithm &algorithm, const Extents &given);
 // The extent that the constraints of the symbolic dim, and of all dims that are equal to it, allow: the next from `wished` on; the most
 // where that is less.
 int64_t allowed_extent(const Algorithm &algorithm, const Dim &dim, int64_t wished);
+// The given extents of symbolic dims, and for each other one that follows from no other dim the allowed one next to `usual`.
+Extents with_usual_extents(const Algorithm &algorithm, Extents given, int64_t usual);
 
 // The dim at the end of `equals`: all that are declared equal have one.
 const Dim &root_of(const Algorithm &algorithm, const Dim &dim);

@@ -8,13 +8,14 @@
 #include <fmt/format.h>
 
 #include "compiler/interpret/interpret.h"
+#include "compiler/tile/chunks.h"
 #include "support/text/error.h"
 
 namespace tessera {
 
 namespace {
 
-constexpr int64_t warp_threads = 32, banks = 32, bank_bytes = 4, sector_bytes = 32, chunk_bytes = 16;
+constexpr int64_t warp_threads = 32, banks = 32, bank_bytes = 4, sector_bytes = 32;
 constexpr int32_t everyone = -1;    // all threads of a block at once
 constexpr int32_t first_warp = -2;  // the warp w, whose threads do something together, is first_warp - w
 

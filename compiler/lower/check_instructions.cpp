@@ -100,15 +100,15 @@ void check_instructions(const Algorithm &declared, const Algorithm &a, const Kno
             refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " +
                    name_of(family->second) + " elements in " + name_of(family->accumulator) +
                    ", each cast once and unconditionally; this stage is no such sum.");
-        if (const Numerics &policy = policy_of(declared, name); !family->is_exact && policy.products != Products::machine)
-            refuse("what the instruction family " + family->name +
-                   " rounds is not published, so its bits are those of the machine, and "
-                   "the policy '" +
-                   policy.name +
-                   "' promises bits: its products are 'exact'. Delete the knob (null), or declare the "
-                   "algorithm with a policy whose products are 'machine'.");
+        const Numerics &policy = policy_of(declared, name);
+        if (!family->is_exact && policy.products != Products::machine)
+            refuse(
+                "what the instruction family " + family->name +
+                " rounds is not published, so its bits are those of the machine, and the policy '" + policy.name +
+                "' promises bits: its products are 'exact'. Delete the knob (null), or declare the algorithm with a policy whose products "
+                "are 'machine'.");
         if (has_fragments(*family)) check_fragments(*family, *stage, k, refuse);
-        if (const Numerics &policy = policy_of(declared, name); family->flushes && policy.denormals == Denormals::gradual)
+        if (family->flushes && policy.denormals == Denormals::gradual)
             refuse(
                 "the instruction family " + family->name + " takes subnormal numbers for zeros, and the policy '" + policy.name +
                 "' has denormals 'gradual'. Delete the knob (null), or declare the algorithm with a policy that has 'any' or 'flushed'.");

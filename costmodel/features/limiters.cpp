@@ -128,8 +128,11 @@ private:
         LaneWalk inside(programs_);
         inside.visit(body);
         lanes.any |= inside.lanes.any, lanes.conditions += inside.lanes.conditions;
-        for (const std::string &text : inside.lanes.apart)
-            if (std::find(lanes.apart.begin(), lanes.apart.end(), text) == lanes.apart.end()) lanes.apart.push_back(text);
+        for (const std::string &text : inside.lanes.apart) say_apart(text);
+    }
+
+    void say_apart(const std::string &text) {
+        if (std::find(lanes.apart.begin(), lanes.apart.end(), text) == lanes.apart.end()) lanes.apart.push_back(text);
     }
 
     void access(const std::string &buffer, const std::vector<Expr> &index, const char *how) {
@@ -148,8 +151,7 @@ private:
             if (why.empty()) continue;
             std::vector<std::string> at;
             for (const Expr &e : index) at.push_back(brief(e));
-            const std::string text = buffer + "[" + join(at) + "] is " + how + " " + why;
-            if (std::find(lanes.apart.begin(), lanes.apart.end(), text) == lanes.apart.end()) lanes.apart.push_back(text);
+            say_apart(buffer + "[" + join(at) + "] is " + how + " " + why);
         }
     }
 };
@@ -174,11 +176,10 @@ std::vector<Limiter> limiters_of(const TileBody &body, const TileProgram &progra
                           join(std::vector(walk.lanes.apart.begin(), walk.lanes.apart.begin() + static_cast<std::ptrdiff_t>(shown))) +
                           more + "; state 'vector' along another dim, or 'pack' the operand"});
     }
-    constexpr double slots = 10;  // of a division, as profile.cpp has it
-    if (p.slow * slots > core / 3)
+    if (p.slow * slow_slots > core / 3)
         all.push_back({"divisions", fmt::format("divisions and roots take {} of the core's time; the word reciprocals of a policy makes "
                                                 "products of them (docs/dial.md)",
-                                                percent(std::min(1.0, p.slow * slots / core)))});
+                                                percent(std::min(1.0, p.slow * slow_slots / core)))});
     const double each = (p.fma + p.arithmetic + p.slow) / std::max(stored, 1e-12);
     if (stored > 0 && p.accumulators == 0 && each >= 12)
         all.push_back({"functions", fmt::format("an element takes {:.0f} operations; if these are exponentials and the like, the word "
@@ -227,8 +228,8 @@ std::vector<PartOfProgram> parts_of(const TileProgram &program, const Extents &e
     std::vector<PartOfProgram> parts;
     std::vector<std::pair<double, TileBody>> slowest;  // of each part
     double sum = 0;
+    TileProgram alone = program;
     for (const TileBody &body : nests.found) {
-        TileProgram alone = program;
         alone.body = body;
         const Profile profile = profile_of(alone, extents, target, threads);
         if (profile.statements == 0) continue;  // nothing reaches it at these extents

@@ -18,7 +18,6 @@ namespace tessera {
 namespace {
 
 // In issue slots, of which a cycle has two.
-constexpr double slow_slots = 10;      // of a division or a square root
 constexpr double latency = 8;          // until a float operation's result can be used
 constexpr double slow_latency = 26;    // of a division or a square root
 constexpr double memory_latency = 10;  // from a store to a load of the same place
@@ -80,7 +79,7 @@ private:
     std::vector<Access> accesses_;
     std::map<size_t, Bucket> buckets_;
     double stack_ = 0, workspace_ = 0;
-    const std::vector<Ascending> *ascending_ = nullptr;  // of the program that is entered
+    const std::vector<Ascending> *ascending_ = nullptr;   // of the program that is entered
     const std::vector<TileProgram> *programs_ = nullptr;  // that may be called; none of them has any of its own
 
     // `bound`: the buffers of the caller that are its arguments; without them they are the kernel's own.

@@ -12,6 +12,9 @@
 
 namespace tessera {
 
+// Issue slots, of which a cycle has two, of a division or a square root.
+constexpr double slow_slots = 10;
+
 struct Profile {
     // Instructions, each over as many elements as a vector register holds.
     double fma = 0, arithmetic = 0, slow = 0;  // multiply-adds; other float operations; divisions and square roots

@@ -12,18 +12,14 @@
 
 namespace tessera {
 
-constexpr int64_t usual_extent = 64;
-
 std::string lockstep_text(const PreparedKernel &prepared, const Extents &given) {
     const Algorithm &algorithm = prepared.request.bound;
     if (!prepared.request.target.is_gpu())
         throw UserError("command.arguments", "show: --what lockstep is for GPUs, whose threads take steps together, and '" +
                                                  prepared.request.target.name +
                                                  "' is a processor. Choose --target opencl, or another view.");
-    Extents symbolic = given;
-    for (const Dim &d : algorithm.dims)
-        if (d.kind == DimKind::symbolic && d.equals.empty() && !given.count(d.name))
-            symbolic[d.name] = allowed_extent(algorithm, d, usual_extent);
+    constexpr int64_t usual = 64;
+    const Extents symbolic = with_usual_extents(algorithm, given, usual);
     const Extents extents = all_extents(algorithm, symbolic);
     const TileProgram &program = variant_for(prepared.compiled.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, 1);

@@ -9,18 +9,14 @@
 
 namespace tessera {
 
-constexpr int64_t usual_extent = 256;
-
 std::string slow_text(const PreparedKernel &prepared, const Extents &given, int threads) {
     const Algorithm &algorithm = prepared.request.bound;
     const Target &target = prepared.request.target;
     if (target.is_gpu())
         throw UserError("command.arguments", "show: --what slow estimates kernels for processors, and '" + target.name +
                                                  "' is a GPU. Choose another target, or --what lockstep, which counts accesses to memory.");
-    Extents symbolic = given;
-    for (const Dim &d : algorithm.dims)
-        if (d.kind == DimKind::symbolic && d.equals.empty() && !given.count(d.name))
-            symbolic[d.name] = allowed_extent(algorithm, d, usual_extent);
+    constexpr int64_t usual = 256;
+    const Extents symbolic = with_usual_extents(algorithm, given, usual);
     const Extents extents = all_extents(algorithm, symbolic);
     const TileProgram &program = variant_for(prepared.compiled.kernel, extents).program;
     std::string text =

@@ -462,8 +462,7 @@ TEST_CASE("what cannot be packed ahead of time") {
     scalar.tensors.push_back({"s", DType::f32, {}, Role::input, {}});
     scalar.steps.push_back(
         Stage{"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
-    refused(scalar, {{"scaled", pack("s")}},
-            {"scaled: cannot pack 's' ahead of time: it has one element, so there is nothing to pack."});
+    refused(scalar, {{"scaled", pack("s")}}, {"scaled: cannot pack 's' ahead of time: it has one element, so there is nothing to pack."});
     refused(library::matmul({}), {{"y", pack("w")}},
             {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
     // A call that is emitted once takes what its caller has.
